@@ -30,6 +30,7 @@ const ROWS = [
     'outgoing.ts',
     'proxy-config.ts',
     'sign-in-config.ts',
+    'variables.ts',
     'version.ts',
   ],
 ];

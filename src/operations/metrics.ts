@@ -43,10 +43,11 @@ function eventMetrics({ receiving, thread }: Facts): Metric[] {
   return [
     counter('webhooks_received', 'Deliveries to the public listener that received a response.', received),
     counter('webhooks_verified', 'Deliveries with a valid signature.', verified),
-    counter('webhooks_refused', 'Deliveries that were rejected without storing anything, by cause.', {
-      label: 'cause',
-      of: causes,
-    }),
+    counter(
+      'webhooks_refused',
+      'Deliveries that were rejected without storing anything, by cause: headers, timestamp, encoding or signature (401), path or method (404), compressed (415), size (413), unreadable (400 or 408).',
+      { label: 'cause', of: causes },
+    ),
     counter(
       'webhooks_unstored',
       'Verified deliveries that could not be stored; the response was 503.',
@@ -70,10 +71,11 @@ function eventMetrics({ receiving, thread }: Facts): Metric[] {
 
 function apiMetrics({ attempts, runs, requests, responses, shed }: PrivateCounts): Metric[] {
   return [
-    counter('attempts', 'Attempts to send a request to the benefits service, by outcome.', {
-      label: 'outcome',
-      of: Object.entries(attempts),
-    }),
+    counter(
+      'attempts',
+      'Attempts to send a request to the benefits service, by outcome: delivered, retry, hold (the service refuses the subject), rejected, later (it could not be prepared), canceled, lost (another sidecar took over).',
+      { label: 'outcome', of: Object.entries(attempts) },
+    ),
     histogram(
       'payroll_run_seconds',
       'Time of API requests that compute or compare a payroll run, by operation.',
@@ -100,10 +102,11 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
   return [
     gauge('info', 'Always 1. The label is the release.', { label: 'version', of: [[version, 1]] }),
     gauge('ready', '1 if this process can commit, as in readyz.', ready ? 1 : 0),
-    histogram('event_loop_delay_seconds', 'How late a timer fired, by thread; main stores events.', {
-      label: 'thread',
-      of: threads<Tally>(({ loopDelay }) => loopDelay),
-    }),
+    histogram(
+      'event_loop_delay_seconds',
+      'How late a timer fired, by thread: main stores events (and receives on PostgreSQL), receiver receives (SQLite), api serves the API and sends.',
+      { label: 'thread', of: threads<Tally>(({ loopDelay }) => loopDelay) },
+    ),
     counter(
       'log_lines_dropped',
       'Log lines that were dropped because the reader of standard output stalled.',

@@ -1,23 +1,28 @@
 /** The permissions of a token: scopes, and roles as named sets of them. */
 
-/** The scopes that a token may have. `all` includes every other scope, also future ones. */
-export const SCOPES = [
-  'ledger:read',
-  'runs:read',
-  'runs:write',
-  'runs:approve',
-  'census:read',
-  'census:write',
-  'changes:read',
-  'changes:write',
-  'events:read',
-  'events:write',
-  'audit:read',
-  'pii:read',
-  'metrics:read',
-  'all',
-] as const;
-export type Scope = (typeof SCOPES)[number];
+/** What each scope allows. `all` includes every other scope, also future ones. */
+export const SCOPE_MEANINGS = {
+  'ledger:read':
+    'read deductions, versions, the change feed and readiness; see an employee, and amounts that are not applied',
+  'runs:read': 'see payroll runs, lines, schedules and codes; preview, verify and audit runs',
+  'runs:write': 'create, finalize and delete runs; report amounts taken; set schedules and codes',
+  'runs:approve': 'accept readiness findings, void runs, and give and require second approvals',
+  'census:read': 'see census syncs and the size and age of staged censuses',
+  'census:write': 'stage, validate and sync a census; dismiss a sync',
+  'changes:read': 'see employment changes and attempts, without their contents',
+  'changes:write': 'report, retry, cancel and release employment changes',
+  'events:read': 'see events with their bodies',
+  'events:write': 'reprocess and dismiss events, import deductions',
+  'audit:read': 'read audit records',
+  'pii:read':
+    'also see the contents of censuses, changes and rejections, with SSNs cut to four digits except in a staged census, and compare a census with the last upload by field. Each read is recorded',
+  'metrics:read': 'read the metrics and the activity, which contain no ids',
+  all: 'everything, including routes of later releases',
+} as const;
+export type Scope = keyof typeof SCOPE_MEANINGS;
+
+/** The scopes that a token may have. */
+export const SCOPES = Object.keys(SCOPE_MEANINGS) as [Scope, ...Scope[]];
 
 const MONTHLY_WORK = [
   'ledger:read',

@@ -4,6 +4,7 @@ import { type Config, plainHttpVariables, readConfig, readListeners, requiredApi
 import { type Environment, given, SECRET_FILE_RULE } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { assertRoles } from '../../security/claims.ts';
+import { isSecret, VARIABLE_NAMES, VARIABLES, type VariableName } from '../../variables.ts';
 import { type Finding, fail, pass, type Verdict, warn } from './finding.ts';
 
 /** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns verification off. */
@@ -18,18 +19,18 @@ export function checkCertificates(env: Environment): Verdict {
 
 /** Checks each variable on its own, so that all problems are reported at once. Prints no secret. A pilot needs no API key. */
 export function checkConfiguration(env: Environment, needsKey: boolean): Finding[] {
-  return [...PLAIN, ...SECRETS].map((name) => {
+  return VARIABLE_NAMES.map((name) => {
     try {
       return { id: `configuration.${name}`, ...checkVariable(name, env, needsKey) };
     } catch (error) {
       if (!isAppError(error, 'CONFIG')) throw error;
-      const malformed = fail(error.message, 'Set it as described in docs/configuration.md.');
+      const malformed = fail(error.message, VARIABLES[name].meaning.replaceAll('`', ''));
       return { id: `configuration.${name}`, ...malformed };
     }
   });
 }
 
-function checkVariable(name: string, env: Environment, needsKey: boolean): Verdict {
+function checkVariable(name: VariableName, env: Environment, needsKey: boolean): Verdict {
   const config = readAlone(name, env);
   if (name === 'BENEFITS_API_KEY' && needsKey) requiredApiKey(config.benefits);
   const value = shown(name, env);
@@ -79,28 +80,10 @@ function assertApart(env: Environment): void {
   }
 }
 
-/** Every variable that is not a secret. */
-const PLAIN = [
-  ...['BENEFITS_ENVIRONMENT', 'BENEFITS_BASE_URL', 'SENDING', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'],
-  ...['RECEIVER_HOST', 'RECEIVER_PORT', 'API_HOST', 'API_PORT', 'API_PROXIES'],
-  ...['CONSOLE_URL', 'CONSOLE_TOKEN_SIGN_IN', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_SCOPES'],
-  ...['OIDC_ROLE_CLAIM', 'OIDC_ROLES', 'OIDC_EMPLOYER_CLAIM'],
-  ...['CENSUS_SOURCE', 'CENSUS_MAX_AGE', 'CENSUS_OVERDUE', 'EVENTS_SILENT_AFTER'],
-  ...['RETENTION_EVENTS', 'RETENTION_REQUESTS', 'TIME_ZONE', 'AUDIT_HEADS', 'LOG_LEVEL'],
-];
-
-/** Variables that may be set as NAME_FILE instead, which is reported under NAME. */
-const SECRETS = [
-  'BENEFITS_API_KEY',
-  'WEBHOOK_SECRETS',
-  'DATA_KEYS',
-  'DATABASE_URL',
-  'API_TOKEN',
-  'OIDC_CLIENT_SECRET',
-  'CENSUS_SOURCE_TOKEN',
-];
-
-export const VARIABLES: readonly string[] = [...PLAIN, ...SECRETS.flatMap((name) => [name, `${name}_FILE`])];
+/** Every name that is read, with NAME_FILE of secrets. */
+export const KNOWN_NAMES: readonly string[] = VARIABLE_NAMES.flatMap((name) =>
+  isSecret(name) ? [name, `${name}_FILE`] : [name],
+);
 
 /** Well-formed values for the other variables when one variable is read on its own. */
 const STAND_INS: Environment = {
@@ -119,7 +102,7 @@ const PROVIDER_STAND_INS: Environment = {
 };
 
 /** Returns the configuration with one variable set. Addresses depend on the environment, so live stays live. */
-function readAlone(name: string, env: Environment): Config {
+function readAlone(name: VariableName, env: Environment): Config {
   const file = `${name}_FILE`;
   const environment = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? 'live' : 'sandbox';
   const ofProvider = given(env, 'OIDC_ISSUER') === undefined ? {} : PROVIDER_STAND_INS;
@@ -130,11 +113,11 @@ function readAlone(name: string, env: Environment): Config {
 }
 
 /** Returns the value of a variable, unless it is a secret or may have a password in it. */
-function shown(name: string, env: Environment): string {
+function shown(name: VariableName, env: Environment): string {
   if (given(env, `${name}_FILE`) !== undefined) return 'from a file';
   const value = given(env, name) ?? (name.endsWith('_PROXY') ? given(env, name.toLowerCase()) : undefined);
   if (value === undefined) return 'not set';
-  return SECRETS.includes(name) || /^HTTPS?_PROXY$/.test(name) ? 'set' : value;
+  return isSecret(name) || /^HTTPS?_PROXY$/.test(name) ? 'set' : value;
 }
 
 /** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common elsewhere. */
@@ -147,7 +130,7 @@ export function checkUnknown(env: Environment): Verdict {
   const unknown = Object.keys(env).filter(
     (name) =>
       given(env, name) !== undefined &&
-      !VARIABLES.includes(name) &&
+      !KNOWN_NAMES.includes(name) &&
       !name.startsWith('BENEFITS_SIDECAR_') &&
       PREFIXES.some((prefix) => name.toUpperCase().startsWith(prefix)),
   );
