@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Db } from '../database/tables.ts';
-import { formatOf, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.ts';
+import { formatOf, type OpenRows, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.ts';
 import { actorOf } from './auth.ts';
 import { passStreams, ROWS_BODY_BYTES_MAX, streamedBody } from './bodies.ts';
 import { idempotencyKeyOf, ifMatchOf, negotiated } from './headers.ts';
@@ -48,13 +48,20 @@ function streamOf({ stream, rows, areRowsRepeatable }: Streamable): ReadStream |
   // Bodies of other types are refused before this.
   const format = (headers: IncomingHttpHeaders) => formatOf(headers['content-type'] ?? '') as RowFormat;
   if (!areRowsRepeatable)
-    return { ...FILES, open: (content, headers) => readRows(content, format(headers), rows) };
+    return {
+      ...FILES,
+      open: (content, headers): OpenRows => {
+        const type = format(headers);
+        return (through) => readRows(content, type, rows, through);
+      },
+    };
   return {
     ...REPEATABLE_FILES,
-    async open(content, headers) {
+    async open(content, headers): Promise<OpenRows> {
       const parts: Uint8Array[] = [];
       for await (const part of content) parts.push(part);
-      return () => readRows(inTurns(parts), format(headers), rows);
+      const type = format(headers);
+      return (through) => readRows(inTurns(parts), type, rows, through);
     },
   };
 }

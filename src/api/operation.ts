@@ -106,9 +106,9 @@ export type Operation<
   readonly isBodyOptional?: true;
   /** A domain function checks the body, with better messages than a schema has. */
   readonly isBodyUnchecked?: true;
-  /** The columns of a body that is a file of rows. Its call has `Rows`, which the domain checks. */
+  /** The columns of a body that is a file of rows. Its call has a function that opens the rows, which the domain checks. */
   readonly rows?: Columns;
-  /** The call has a function instead that reads the rows from the beginning. */
+  /** The function may be called again, and then opens the rows from the beginning. */
   readonly areRowsRepeatable?: true;
   /** How a body is read that is too large to be held. The domain checks it. */
   readonly stream?: BodyStream<Static<B>>;

@@ -10,7 +10,7 @@ import {
   text,
 } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
-import { type Columns, ROW_TYPES, type Rows } from '../formats/rows.ts';
+import { type Columns, type OpenRows, ROW_TYPES } from '../formats/rows.ts';
 
 export const LIMIT_DEFAULT = 100;
 /** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
@@ -101,8 +101,8 @@ export function listOf(page: TSchema, description: string, csv: string, ndjson: 
 }
 
 /** Returns the schema of a body that is a file of rows: as JSON, CSV or newline-delimited JSON. */
-export function fileOf<R = Rows>(json: TSchema) {
-  return Type.Unsafe<R>({
+export function fileOf(json: TSchema) {
+  return Type.Unsafe<OpenRows>({
     content: {
       [ROW_TYPES.json]: { schema: json },
       [ROW_TYPES.csv]: { schema: Type.String() },

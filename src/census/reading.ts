@@ -65,6 +65,7 @@ export const CENSUS_FILE: FileKind = {
   ...columns,
   schemas: new Map([...columns.schemas, ['effective_on', day]]),
   isName: (name) => isColumnOf(CENSUS_ROWS, name),
+  constants: ['employment_status', 'hours_worked', 'pay_rate[0].period', 'pay_frequency'],
 };
 
 export async function* csvPieces(

@@ -6,7 +6,14 @@ import { InvalidArgumentError } from 'commander';
 import { ID_MAX_CHARACTERS, pathSegment, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
-import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
+import {
+  type Columns,
+  type CsvReader,
+  ROW_TYPES,
+  type RowFormat,
+  type Rows,
+  readRows,
+} from '../formats/rows.ts';
 import { failed, wrongUsage } from './failure.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
@@ -102,8 +109,8 @@ export type RowsFile = {
   format: RowFormat;
   /** Reads the content from the start. `onPart` receives each part before it is used. */
   read(onPart?: (part: Buffer) => void): AsyncIterable<Uint8Array>;
-  /** Reads the rows from the start. `onBytes` receives the length of each part. */
-  open(columns: Columns, onBytes?: (bytes: number) => void): Rows;
+  /** Reads the rows from the start. */
+  open(columns: Columns, through?: CsvReader | null): Rows;
 };
 
 /** Opens a file of rows, whose extension is its format. Throws if there is none. */
@@ -118,10 +125,7 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
       yield part;
     }
   };
-  const open: RowsFile['open'] = (columns, onBytes = () => {}) => {
-    const parts = read((part) => onBytes(part.length));
-    return readRows(parts, format, columns);
-  };
+  const open: RowsFile['open'] = (columns, through) => readRows(read(), format, columns, through);
   return { size, format, read, open };
 }
 

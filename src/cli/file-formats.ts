@@ -1,9 +1,12 @@
 /** The commands of file formats: how an employer's files are read. */
 import { createWriteStream } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ResultOf } from '../api/operation.ts';
+import type { TSchema } from 'typebox';
+import type { Input, Operation, ResultOf } from '../api/operation.ts';
 import {
   convertCensus,
+  convertFile,
   getFileFormat,
   proposeFileFormat,
   putFileFormat,
@@ -13,6 +16,7 @@ import { FILE_KINDS } from '../formats/file-format.ts';
 import { readJsonFile, streamOf } from './arguments.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
+import type { OperationContext } from './operation-run.ts';
 import { counted, type Output, printable, printFirst, printResult } from './output.ts';
 
 type KindOption = { readonly kind: string; readonly file: string };
@@ -68,6 +72,31 @@ export function addFormatCommands(program: Command): void {
         ? out.note('This employer has no file format of this kind: strict files need none.')
         : out.print(JSON.stringify(content, null, 2)),
   });
+  addOperation(format, 'convert', convertFile, {
+    ...KIND,
+    description: "Write a file as the employer's file format reads it, and store nothing.",
+    examples: ['export.csv strict.csv --employer maple-bakery --kind deductions'],
+    more: (command) => CONVERTED(KIND.more(command)),
+    input: (context, named, { kind, ...files }: Converting & KindOption) =>
+      convert(context, convertFile, { ...named, params: { ...named.params, kind } }, files),
+  });
+}
+
+const CONVERTED = (command: Command) =>
+  command.argument('<file>', 'A .csv file').argument('<target>', 'The .csv file to create');
+
+type Converting = { readonly file: string; readonly target: string };
+
+async function convert<P extends TSchema, Q extends TSchema, B extends TSchema>(
+  { perform, out }: OperationContext,
+  op: Operation<P, Q, B, Readable>,
+  named: Input,
+  { file, target }: Converting,
+): Promise<null> {
+  const csv = await perform(op, { ...named, body: await streamOf(file) });
+  await pipeline(csv, createWriteStream(target, { mode: 0o600, flags: 'wx' }));
+  printResult(out, { file: target }, `Wrote ${target}`);
+  return null;
 }
 
 /** Adds `census convert`. */
@@ -75,14 +104,8 @@ export function addConvertCommand(census: Command): void {
   addOperation(census, 'convert', convertCensus, {
     description: "Write a census as the employer's file format reads it, and store nothing.",
     examples: ['export.csv strict.csv --employer maple-bakery'],
-    more: (command) =>
-      command.argument('<file>', 'A .csv file').argument('<target>', 'The .csv file to create'),
-    async input({ perform, out }, named, { file, target }: { file: string; target: string }) {
-      const csv = await perform(convertCensus, { ...named, body: await streamOf(file) });
-      await pipeline(csv, createWriteStream(target, { mode: 0o600, flags: 'wx' }));
-      printResult(out, { file: target }, `Wrote ${target}`);
-      return null;
-    },
+    more: CONVERTED,
+    input: (context, named, files: Converting) => convert(context, convertCensus, named, files),
   });
 }
 

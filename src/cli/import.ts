@@ -2,6 +2,7 @@
 import { importDeductions } from '../api/operations/deduction-imports.ts';
 import { describe } from '../contract/check.ts';
 import type { Command } from './command.ts';
+import { printRepairs } from './file-formats.ts';
 import { addOperation } from './operation-command.ts';
 import { counted, printable } from './output.ts';
 
@@ -9,9 +10,11 @@ export function addImportCommands(program: Command): void {
   const importing = program.subcommand('import', 'Import the deductions that payroll takes today.');
   addOperation(importing, 'deductions', importDeductions, {
     description: 'Import deductions into the ledger. The same file again changes nothing.',
-    examples: ['deductions.csv', 'deductions.ndjson --json'],
+    examples: ['deductions.csv', 'export.csv --employer maple-bakery', 'deductions.ndjson --json'],
     file: 'deductions with the fields of their events, and created_at if known',
-    print(out, { rows, imported, applied, warnings }) {
+    help: { employer_id: 'The employer whose file format of the kind deductions reads a .csv file' },
+    print(out, { rows, imported, applied, warnings, repairs }) {
+      printRepairs(out, repairs);
       out.print(`${counted(rows, 'row')}: ${imported} imported, ${rows - imported} already imported`);
       for (const warning of warnings) out.note(printable(describe(warning)));
       if (!applied && imported > 0) out.note('The running sidecar applies them now.');

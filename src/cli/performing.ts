@@ -14,6 +14,7 @@ import { createParts } from '../api/parts.ts';
 import { readAuditHeads, readCensus, readDatabaseUrl, readDataKeys, readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { codeOf, isAppError } from '../errors.ts';
+import type { OpenRows } from '../formats/rows.ts';
 import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { readClockState } from '../operations/clock-check.ts';
 import { SCOPES, type Scope } from '../security/scopes.ts';
@@ -64,13 +65,11 @@ function performersOf({ actor }: Context, scopes: readonly Scope[], parts: Parts
   };
 }
 
-type WithRows = Pick<Operation, 'rows' | 'areRowsRepeatable'>;
-
 /** A file of rows is read here; a running sidecar gets its bytes. */
-function bodyOf({ rows, areRowsRepeatable }: WithRows, { body }: Input): unknown {
+function bodyOf({ rows }: Pick<Operation, 'rows'>, { body }: Input): unknown {
   if (rows === undefined) return body;
-  const open = () => (body as RowsFile).open(rows);
-  return areRowsRepeatable ? open : open();
+  const open: OpenRows = (through) => (body as RowsFile).open(rows, through);
+  return open;
 }
 
 /** What a command prints is its log. */

@@ -19,7 +19,7 @@ export function columnFinder(names: readonly string[]): (cell: string) => boolea
 const NAME_CHARACTERS_MAX = 64;
 
 /** Other words for the last parts of names. */
-const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
+const OTHER_WORDS: OtherWords = {
   employee_id: [
     ...['employeenumber', 'employeeno', 'employee', 'id', 'badgenumber', 'filenumber', 'workerid'],
     ...['emp', 'empid', 'empno', 'empnumber', 'ee', 'eeid', 'eeno', 'personnelnumber', 'personnumber'],
@@ -96,17 +96,19 @@ function hintOf(name: string, names: readonly string[]): { hint?: string } {
   return { hint: `its name is "${name}"${nearest === null ? '' : `: did you mean ${nearest}?`}` };
 }
 
-/** Returns the name that is written alike or has the same meaning. */
-export function usualName(name: string, names: readonly string[]): string | null {
+type OtherWords = Readonly<Record<string, readonly string[]>>;
+
+/** Returns the name that is written alike or has the same meaning. `words`: further words for names. */
+export function usualName(name: string, names: readonly string[], words: OtherWords = {}): string | null {
   const word = folded(name);
-  const alike = names.find((known) => wordsOf(known).includes(word));
+  const alike = names.find((known) => wordsOf(known).includes(word) || words[known]?.includes(word));
   const same = names.find((known) => OTHER_WORDS[known.slice(known.lastIndexOf('.') + 1)]?.includes(word));
   return alike ?? same ?? null;
 }
 
 /** Returns the name that is written alike, has the same meaning, or needs the fewest changes, at most a third of its characters. */
-export function nearestName(name: string, names: readonly string[]): string | null {
-  const usual = usualName(name, names);
+export function nearestName(name: string, names: readonly string[], words?: OtherWords): string | null {
+  const usual = usualName(name, names, words);
   if (usual !== null) return usual;
   const word = folded(name);
   const ranked = names.flatMap((known) =>

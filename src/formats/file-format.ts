@@ -6,7 +6,7 @@ import { MEANING_RULES } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { type NamedColumns, nearestName } from './csv-header.ts';
 
-export const FILE_KINDS = ['census'] as const;
+export const FILE_KINDS = ['census', 'deductions'] as const;
 export type FileKindName = (typeof FILE_KINDS)[number];
 
 /** The fields that a kind of file has, with the schema of those whose values may be repaired. */
@@ -14,6 +14,12 @@ export type FileKind = NamedColumns & {
   readonly schemas: ReadonlyMap<string, TSchema>;
   /** Reports whether a strict file may have a column: `names` has the first element of a list only. */
   isName(name: string): boolean;
+  /** The fields that every row of a file may have in common. */
+  readonly constants: readonly ConstantField[];
+  /** Further usual names of fields, without blanks and punctuation. */
+  readonly words?: Readonly<Record<string, readonly string[]>>;
+  /** Fields that a row need not have, because their values follow from another one. */
+  readonly follows?: Readonly<Record<string, readonly string[]>>;
 };
 
 /** Returns the schema of a field whose values may be repaired. */
@@ -25,13 +31,17 @@ export function schemaOf({ schemas }: FileKind, field: string): TSchema | undefi
 export const REPAIR_RULES = [...MEANING_RULES, 'no-value'] as const;
 export type RepairRule = (typeof REPAIR_RULES)[number];
 
-/** What every row of a file may have in common. */
-const CONSTANT_FIELDS = ['employment_status', 'hours_worked', 'pay_rate[0].period', 'pay_frequency'] as const;
+/** What every row of a file may have in common, of any kind. */
+const CONSTANT_FIELDS = [
+  ...['employment_status', 'hours_worked', 'pay_rate[0].period', 'pay_frequency'],
+  ...['line_of_coverage', 'taxability', 'period', 'employer_contribution'],
+] as const;
+type ConstantField = (typeof CONSTANT_FIELDS)[number];
 
 /** No export has more columns. */
 const COLUMNS_MAX = 200;
 const NAME_CHARACTERS_MAX = 255;
-const VALUES_MAX = 200;
+export const VALUES_MAX = 200;
 const PREFIX_CHARACTERS_MAX = 64;
 
 const name = (description: string) =>
@@ -135,7 +145,7 @@ function formatOf({ columns, constants = {}, id_prefix = null, leave_out = [] }:
 }
 
 function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Problem[] {
-  const { names, required, what } = kind;
+  const { names, required, what, words, follows = {} } = kind;
   const headers = columns.map(({ header }) => headerKey(header));
   const fields = columns.map(({ field }) => field);
   const problems = columns.flatMap(({ field }, index): Problem[] => {
@@ -145,12 +155,15 @@ function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Pro
     if (field === null) return [];
     if (!kind.isName(field)) {
       const rule = `is not a field of ${what}`;
-      return [{ path: `${at}.field`, rule, ...didYouMean(nearestName(field, names)) }];
+      return [{ path: `${at}.field`, rule, ...didYouMean(nearestName(field, names, words)) }];
     }
     const same = fields.indexOf(field);
     return same < index ? [{ path: `${at}.field`, rule: `is the same as columns[${same}].field` }] : [];
   });
-  const missing = required.filter((field) => !fields.includes(field) && !Object.hasOwn(constants, field));
+  const following = new Set(fields.flatMap((field) => (field === null ? [] : (follows[field] ?? []))));
+  const missing = required.filter(
+    (field) => !fields.includes(field) && !Object.hasOwn(constants, field) && !following.has(field),
+  );
   return [
     ...problems,
     ...missing.map((field) => ({ path: 'columns', rule: `must have a column for the field ${field}` })),
@@ -160,6 +173,9 @@ function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Pro
 function constantProblems({ columns, constants }: FileFormat, kind: FileKind): Problem[] {
   return Object.entries(constants).flatMap(([field, value]): Problem[] => {
     const path = `constants.${field}`;
+    if (!kind.constants.includes(field as ConstantField)) {
+      return [{ path, rule: `must be one of ${kind.constants.join(', ')} for ${kind.what}` }];
+    }
     if (columns.some((column) => column.field === field))
       return [{ path, rule: 'must not be given if a column has the field' }];
     if (value === '') return [{ path, rule: 'must not be empty' }];

@@ -1,8 +1,9 @@
 /** Proposes the format of a file from its header and its values, for a person to confirm. */
 import { folded } from '../contract/meant.ts';
-import { totalIn } from './csv.ts';
+import type { Problem } from '../errors.ts';
+import { bareOf, totalIn } from './csv.ts';
 import { usualName } from './csv-header.ts';
-import { type FileFormat, type FileKind, headerKey } from './file-format.ts';
+import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
 import type { FormatFinder, Repairs } from './repair.ts';
 
 export type Proposal = {
@@ -13,14 +14,23 @@ export type Proposal = {
 
 const EMPTY: FileFormat = { columns: [], constants: {}, id_prefix: null, leave_out: [] };
 
-/** Proposes a format. What `before`, the employer's format, has for the same headers stays. */
-export function proposeFormat(kind: FileKind, before: FileFormat | null): Proposal {
-  const { names } = kind;
+/** Whether a file's payroll code is one of the employer's. Null: none are set. */
+export type KnownCode = ((code: string) => boolean) | null;
+
+/** Proposes a format. What `before`, the employer's format, has for the same headers stays. Rows of unknown codes are left out. */
+export function proposeFormat(
+  kind: FileKind,
+  before: FileFormat | null,
+  isKnownCode: KnownCode = null,
+): Proposal {
+  const { names, words } = kind;
   const earlier = new Map(before?.columns.map((column) => [headerKey(column.header), column]));
   let format = null as FileFormat | null;
   const totals = new Map<string, Set<string>>();
+  const outside = new Map<string, Set<string>>();
   const find: FormatFinder = {
-    isColumn: (cell) => earlier.has(headerKey(cell)) || kind.isName(cell) || usualName(cell, names) !== null,
+    isColumn: (cell) =>
+      earlier.has(headerKey(cell)) || kind.isName(cell) || usualName(cell, names, words) !== null,
     formatFor(header) {
       const { constants, id_prefix, leave_out } = before ?? EMPTY;
       const fields = fieldsOf(header, kind, (name) => earlier.get(headerKey(name))?.field);
@@ -43,6 +53,15 @@ export function proposeFormat(kind: FileKind, before: FileFormat | null): Propos
       const words = totals.get(header) ?? new Set();
       totals.set(header, words.add(`${totalIn(text)}*`));
     },
+    isOutside(field, header, value) {
+      const code = bareOf(value);
+      if (field !== 'payroll_code' || code === '' || (isKnownCode?.(code) ?? true)) return false;
+      const codes = outside.get(header) ?? new Set();
+      // A value with a `*` at its end would match others.
+      if (code.endsWith('*') || (codes.size === VALUES_MAX && !codes.has(code))) return false;
+      outside.set(header, codes.add(code));
+      return true;
+    },
   };
   return {
     find,
@@ -58,11 +77,29 @@ export function proposeFormat(kind: FileKind, before: FileFormat | null): Propos
         })),
         leave_out: [
           ...format.leave_out,
-          ...[...totals].map(([header, words]) => ({ header, values: [...words], reason: 'Totals' })),
+          ...entriesOf(totals, 'Totals'),
+          ...entriesOf(outside, 'Codes outside the integration'),
         ],
       };
     },
   };
+}
+
+function entriesOf(valuesByHeader: ReadonlyMap<string, ReadonlySet<string>>, reason: string) {
+  return [...valuesByHeader].map(([header, values]) => ({ header, values: [...values], reason }));
+}
+
+/** A format to check, with the problems of the file that it leaves. */
+export type Tried = ReturnType<typeof tried>;
+
+export function tried(
+  proposal: Proposal,
+  repairs: Repairs,
+  { problem_count, problems }: { problem_count: number; problems: Problem[] },
+) {
+  const format = proposal.formatAfter(repairs);
+  const unread = format?.columns.filter(({ field }) => field === null).map(({ header }) => header) ?? [];
+  return { format, unread, valid: problem_count === 0, problem_count, problems, repairs };
 }
 
 /** Returns the field of each header: a field's own name first, then its usual names, each field once. */
@@ -86,7 +123,7 @@ function fieldsOf(
   give((name) => earlierField(name) ?? null);
   give((name) => (kind.isName(name) ? name : null));
   give((name, free) => free.find((field) => folded(field) === folded(name)) ?? null);
-  give(usualName);
+  give((name, free) => usualName(name, free, kind.words));
   return fields;
 }
 

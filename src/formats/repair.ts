@@ -65,6 +65,8 @@ export type FormatFinder = {
   formatFor(header: readonly string[]): FileFormat | null;
   /** For a proposal: receives the cell that names a total, whose row is left out. Changes need no confirmation then. */
   foundTotal?(header: string, text: string): void;
+  /** For a proposal: reports whether a value leaves its row out. */
+  isOutside?(field: string, header: string, value: string): boolean;
 };
 
 type Reading = { kind: FileKind; find: FormatFinder; today: string };
@@ -87,6 +89,23 @@ export function fileReader(reading: Reading): FileReader {
       repairs.form = file;
       const rows = parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
       yield* repairedRecords(rows, reading, repairs);
+    },
+    repairs,
+  };
+}
+
+/** Returns a reader that reads the rest of a file when it ends: a caller that stops early has no further changes else. */
+export function wholeFileReader(reading: Reading): FileReader & { readRest(): Promise<void> } {
+  const { records, repairs } = fileReader(reading);
+  let source: AsyncGenerator<CsvRecord> | null = null;
+  return {
+    async *records(content) {
+      source = records(content);
+      // Not `for await`, which would end the source.
+      for (let next = await source.next(); !next.done; next = await source.next()) yield next.value;
+    },
+    async readRest() {
+      for (let next = await source?.next(); next?.done === false; ) next = await source?.next();
     },
     repairs,
   };
@@ -190,6 +209,9 @@ function planOf({ record }: Parsed, reading: Reading, repairs: Repairs): Plan {
   });
   const constants = Object.entries(format.constants);
   const isLeftOut = leavingOut(format, keys, repairs);
+  type Column = (typeof columns)[number];
+  const isOutside = ({ field, index }: Column, cells: readonly string[]): boolean =>
+    find.isOutside?.(field, header.names[index] as string, cells[index] ?? '') === true;
 
   return {
     header,
@@ -201,8 +223,9 @@ function planOf({ record }: Parsed, reading: Reading, repairs: Repairs): Plan {
         find.foundTotal(header.names[index] ?? '', cells[index] as string);
         return null;
       }
-      repairs.rows += 1;
       const broken = brokenRow(cells, header, TOTAL_RULE);
+      if (broken === null && columns.some((column) => isOutside(column, cells))) return null;
+      repairs.rows += 1;
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };
       const values = columns.map(({ field, index, read }) => {
         const value = read(cells[index] ?? '', line);
@@ -243,7 +266,7 @@ function columnReader({ header, field, rules }: ReadColumn, { kind, today }: Rea
 }
 
 /** Fields whose digits are lost if a spreadsheet shows them as `1.23E+07`. */
-const DIGIT_FIELDS: ReadonlySet<string> = new Set(['employee_id', 'ssn']);
+const DIGIT_FIELDS: ReadonlySet<string> = new Set(['id', 'employee_id', 'ssn']);
 const SHORTENED = /^\d(?:\.\d+)?E\+\d+$/i;
 const SHORTENED_RULE =
   'is a number that a spreadsheet shortened: format its column as text, and export the file again';

@@ -6,7 +6,7 @@ import { meantAmount, meantChoice } from '../contract/meant.ts';
 import { isAppError, type Problem, refused } from '../errors.ts';
 import { AMOUNT_RULE, parseAmount } from '../money.ts';
 import { slices, unreadableFor } from './bytes.ts';
-import { asWritten, csvRecords } from './csv.ts';
+import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
 import { headerProblems } from './csv-header.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';
 
@@ -42,6 +42,12 @@ type BrokenRow = { readonly problem: Problem; readonly line?: number };
 export type RowResult = GivenRow | BrokenRow;
 export type Rows = AsyncIterable<RowResult> | Iterable<RowResult>;
 
+/** What makes strict records of a CSV that is not strict: an employer's file format. */
+export type CsvReader = { records(content: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord> };
+
+/** Opens a file of rows: a CSV through a reader, if there is one. */
+export type OpenRows = (through?: CsvReader | null) => Rows;
+
 export function formatOf(contentType: string): RowFormat | null {
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase();
   const formats = Object.keys(ROW_TYPES) as RowFormat[];
@@ -52,20 +58,30 @@ export function formatOf(contentType: string): RowFormat | null {
  * Reads a table row by row in constant memory. An unreadable row is a problem, and reading continues. The caller checks
  * whether rows fill the required columns. Throws UNREADABLE if nothing more can be read, and what the content throws.
  */
-export async function* readRows(content: AsyncIterable<Uint8Array>, format: RowFormat, columns: Columns) {
+export async function* readRows(
+  content: AsyncIterable<Uint8Array>,
+  format: RowFormat,
+  columns: Columns,
+  through: CsvReader | null = null,
+): AsyncGenerator<RowResult> {
   const bytes = slices(content, ROWS_BYTES_MAX);
-  if (format === 'csv') yield* csvRows(bytes, columns);
+  if (format === 'csv') yield* csvRows(bytes, columns, through);
   else if (format === 'json') yield* jsonRows(bytes, columns);
   else yield* ndjsonRows(bytes, columns);
 }
 
-async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<RowResult> {
+async function* csvRows(
+  bytes: AsyncIterable<Uint8Array>,
+  columns: Columns,
+  through: CsvReader | null,
+): AsyncGenerator<RowResult> {
   const { required, optional } = columns;
   const named = { names: [...required, ...optional], required, what: 'this file' };
   let header: readonly string[] | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(columns, rows));
-  for await (const { cells, line, broken, idProblems } of csvRecords(bytes, here, named.names)) {
+  const records = through?.records(bytes) ?? csvRecords(bytes, here, named.names);
+  for await (const { cells, line, broken, idProblems } of records) {
     if (header === null) {
       header = cells;
       const problems = headerProblems(header, named);
@@ -184,13 +200,16 @@ export function createProblems() {
     get isEmpty() {
       return count === 0;
     },
-    /** Throws ROWS_REFUSED if there are problems: a table is refused as a whole. */
-    assertNone(): void {
-      if (count === 0) return;
+    /** Returns the problems by row, with their lines. */
+    summary(): { problem_count: number; problems: Problem[] } {
       const problems = named
         .toSorted((one, other) => rowOf(one) - rowOf(other))
         .map((problem) => withLines(problem, lines));
-      throw refused('ROWS_REFUSED', problems, count);
+      return { problem_count: count, problems };
+    },
+    /** Throws ROWS_REFUSED if there are problems: a table is refused as a whole. */
+    assertNone(): void {
+      if (count > 0) throw refused('ROWS_REFUSED', this.summary().problems, count);
     },
   };
 }

@@ -4,7 +4,7 @@ import { PROBLEMS_MAX, within } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { isSet, toInstant } from '../contract/instant.ts';
-import type { Db } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, type Problem } from '../errors.ts';
 import {
@@ -45,10 +45,16 @@ type FirstRow = { path: string; isTimed: boolean };
 /**
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows from the
  * beginning: they are read twice, so that a wrong row rejects the file before anything is stored. `now` is the time of
- * receipt and of the audit records, and the event time of rows without `created_at`. Throws ROWS_REFUSED,
+ * receipt and of the audit records, and the event time of rows without `created_at`. `noteRead` is called before
+ * the first row is stored. Throws ROWS_REFUSED,
  * FILE_CHANGED and what the content throws.
  */
-export async function importDeductions(db: Db, open: () => Rows, { actor, now }: Acting): Promise<Imported> {
+export async function importDeductions(
+  db: Db,
+  open: () => Rows,
+  { actor, now }: Acting,
+  noteRead: (trx: Trx) => Promise<void> = async () => {},
+): Promise<Imported> {
   const problems = createProblems();
   const checked = createHash('sha256');
   const first = new Map<string, FirstRow>();
@@ -75,7 +81,10 @@ export async function importDeductions(db: Db, open: () => Rows, { actor, now }:
     db,
     { actor, time: async () => new Date(now) },
     { action: 'deduction.import', resource: null, details: { rows } },
-    () => store(db, open(), file, now),
+    async () => {
+      await transact(db, noteRead);
+      return store(db, open(), file, now);
+    },
     (count) => ({ stored: count }),
   );
   return { rows, stored, warnings };
@@ -98,7 +107,7 @@ async function store(db: Db, rows: Rows, digest: string, now: string): Promise<n
 }
 
 /** Returns the event of a row; null if the row breaks the contract, after adding its problems. */
-function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
+export function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
   // In the contract's order, whatever the order of the columns, because the text decides the id.
   const data = Object.fromEntries(
     FIELDS.filter((field) => fields[field] !== undefined).map((field) => [field, fields[field]]),

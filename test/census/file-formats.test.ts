@@ -1,11 +1,12 @@
 /** Census files as people have them: proposed, confirmed, and read. */
 import t from 'tap';
 import { checkCensus } from '../../src/census/check.ts';
-import { CENSUS_FILE } from '../../src/census/reading.ts';
-import { convertedCensus, proposeCensusFormat } from '../../src/census/try-format.ts';
+import { CENSUS_FILE, employeePath } from '../../src/census/reading.ts';
+import { proposeCensusFormat } from '../../src/census/try-format.ts';
 import { describe } from '../../src/contract/check.ts';
 import { checkFormat, type FileFormat } from '../../src/formats/file-format.ts';
 import { fileReader, storedFormat } from '../../src/formats/repair.ts';
+import { strictCsv } from '../../src/formats/strict-csv.ts';
 import { byteByByte, parts } from '../formats/read.ts';
 import { CENSUS_FORMAT, organization } from './parts.ts';
 
@@ -285,7 +286,7 @@ t.test('the strict result is a CSV that needs no format', async (t) => {
   const { format } = await propose(csv([VENDOR]));
   const find = storedFormat(format as FileFormat, CENSUS_FILE);
   const reader = fileReader({ kind: CENSUS_FILE, find, today: TODAY });
-  const converted = await convertedCensus(reader.records(parts(csv([VENDOR]))));
+  const converted = await strictCsv(reader.records(parts(csv([VENDOR]))), employeePath);
   const text = Buffer.concat(converted).toString();
   t.match(text, /^employee_id,.*pay_rate\[0\]\.period\r\n1001,Ana,Peña,1980-04-05,.*,annually\r\n$/s);
   const strict = await checkCensus({

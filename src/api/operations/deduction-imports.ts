@@ -2,11 +2,13 @@
 import Type from 'typebox';
 import { Deduction } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
-import type { Rows } from '../../formats/rows.ts';
 import { IMPORT_COLUMNS, importDeductions as importRows } from '../../inbox/import.ts';
+import { throughRowFormat } from '../../payroll/settings/row-files.ts';
 import { actingIn } from '../auth.ts';
+import { assertKnownFilter } from '../employers.ts';
+import { NullableRepairs, viewRepairs } from '../file-repairs.ts';
 import { Answer, operation } from '../operation.ts';
-import { fileOf } from '../schemas.ts';
+import { fileOf, idFilter } from '../schemas.ts';
 
 const ImportedDeduction = field.component(
   'ImportedDeduction',
@@ -24,6 +26,7 @@ const Imported = field.component(
   {
     rows: field.integer('The number of rows in the file.'),
     imported: field.integer('The number of rows that are new.'),
+    repairs: NullableRepairs,
     applied: field.boolean('Whether the rows were applied. If not, a sidecar applies them now.'),
     warnings: Type.Array(field.FieldProblem, {
       description: 'Rows of employees whose ID is similar to one of the roster. They block nothing.',
@@ -44,18 +47,38 @@ export const importDeductions = operation({
   description:
     'Stores each row as an event, for the deductions that the service sent before the sidecar existed. One invalid row rejects the whole file. ' +
     'The same rows again change nothing. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
-  body: fileOf<() => Rows>(
+  query: field.closed({
+    employer_id: idFilter(
+      'The employer whose file format of the kind `deductions` reads a CSV. Without it, a CSV must be strict.',
+    ),
+  }),
+  body: fileOf(
     field.component('DeductionImportRequest', { deductions: Type.Array(ImportedDeduction, { minItems: 1 }) }),
   ),
   rows: IMPORT_COLUMNS,
   areRowsRepeatable: true,
   response: { 200: Imported },
-  refuses: ['TOO_SLOW', 'ROWS_REFUSED'],
-  async run(call, { db, sharedNow, wakeApply, applyPending }) {
-    const { rows, stored, warnings } = await importRows(db, call.body, actingIn(call, await sharedNow(db)));
+  refuses: ['NOT_FOUND', 'TOO_SLOW', 'ROWS_REFUSED'],
+  async run(call, parts) {
+    const { db, sharedNow, wakeApply, applyPending } = parts;
+    const { employer_id } = call.query;
+    await assertKnownFilter(call, parts, employer_id);
+    const through =
+      employer_id === undefined ? null : await throughRowFormat(parts, employer_id, 'deductions');
+    const { rows, stored, warnings } = await importRows(
+      db,
+      () => call.body(through?.reader()),
+      actingIn(call, await sharedNow(db)),
+      through?.noteRead,
+    );
+    const repairs = through?.repairs() ?? null;
     wakeApply();
     const applied = (await applyPending?.()) ?? false;
-    return new Answer({ rows, imported: stored, applied, warnings }, { isUnchanged: stored === 0 });
+    const result = {
+      ...{ rows, imported: stored, applied, warnings },
+      repairs: repairs && viewRepairs(repairs, call.caller),
+    };
+    return new Answer(result, { isUnchanged: stored === 0 });
   },
   logs: (_call, { imported }) => [{ count: imported }, 'deductions were imported'],
 });

@@ -1,20 +1,23 @@
 /** How an employer's files are read: set, shown, proposed from a file, and tried. */
 import { Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
+import { employeePath } from '../../census/reading.ts';
 import { reviveSyncs } from '../../census/syncs.ts';
-import { convertedCensus, proposeCensusFormat } from '../../census/try-format.ts';
+import { proposeCensusFormat } from '../../census/try-format.ts';
 import { Organization } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
-import { FILE_KINDS, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { FILE_KINDS, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { strictCsv } from '../../formats/strict-csv.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
 import { newFormat, putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
+import { proposeRowFormat, ROW_LISTS, throughRowFormat } from '../../payroll/settings/row-files.ts';
 import { actingIn } from '../auth.ts';
 import { FileRepairs, viewRepairs } from '../file-repairs.ts';
-import { type BodyStream, operation, type Parts } from '../operation.ts';
+import { type BodyStream, type Call, operation, type Parts } from '../operation.ts';
 import { EmployerId, instant, NewEmployerId } from '../schemas.ts';
 
 const PATH = '/v1/employers/:employer_id/file-formats/:kind';
@@ -102,6 +105,7 @@ export const putFileFormat = operation({
     const acting = actingIn(call, parts.now());
     await transact(parts.db, async (trx) => {
       await putFormat(trx, () => parts.encryptor, params.employer_id, format, acting);
+      if (params.kind !== 'census') return;
       const revived = { employerId: params.employer_id, uploading: null, now: acting.now };
       await reviveSyncs(trx, revived, ['waiting']);
     });
@@ -170,13 +174,62 @@ export const proposeFileFormat = operation({
   stream: FILE_STREAM,
   response: { 200: Type.Unsafe<Static<typeof Proposal>>(Proposal) },
   refuses: ['TOO_SLOW'],
-  async run(call, { db, sharedNow }) {
-    const { employer_id } = call.params;
-    const before = (await readFormat(db, employer_id, 'census'))?.format ?? null;
-    const today = dayAt(db, await sharedNow(db));
-    const { repairs, ...proposal } = await proposeCensusFormat(call.body, before, today);
+  async run(call, parts) {
+    const { repairs, ...proposal } = await triedFormat(call, parts);
     return { ...proposal, repairs: viewRepairs(repairs, call.caller) };
   },
+});
+
+async function triedFormat({ params, body }: Call<Static<typeof NewFormatOf>, unknown, File>, parts: Parts) {
+  const { employer_id, kind } = params;
+  if (kind !== 'census') return proposeRowFormat(parts, employer_id, kind, body);
+  const { db, sharedNow } = parts;
+  const before = (await readFormat(db, employer_id, kind))?.format ?? null;
+  return proposeCensusFormat(body, before, dayAt(db, await sharedNow(db)));
+}
+
+const StrictCsv = (description: string) => ({
+  200: Type.Unsafe<Readable>({ description, content: { [CSV]: { schema: Type.String() } } }),
+});
+
+/** Returns the strict CSV of a file. Throws CONFLICT without a file format. */
+async function converted(
+  { params, body }: Call<Static<typeof NewFormatOf>, unknown, File>,
+  parts: Parts,
+): Promise<Readable> {
+  const { employer_id, kind } = params;
+  const reader = await readerOf(parts, employer_id, kind);
+  if (reader === null)
+    throw conflict(
+      `The employer has no file format of the kind ${kind}. Propose one of the file, and set it.`,
+    );
+  const pathOf = (row: number) => (kind === 'census' ? employeePath(row) : `${ROW_LISTS[kind]}[${row}]`);
+  return Readable.from(await strictCsv(reader.records(body), pathOf), { objectMode: false });
+}
+
+async function readerOf(parts: Parts, employer_id: string, kind: FileKindName) {
+  if (kind !== 'census') return (await throughRowFormat(parts, employer_id, kind))?.reader() ?? null;
+  const content = { format: 'csv', content: Readable.from([]) } as const;
+  return (await throughFormat(parts, employer_id, content)).through ?? null;
+}
+
+export const convertFile = operation({
+  id: 'convertFile',
+  group: 'Payroll settings',
+  method: 'POST',
+  path: `${PATH}/convert`,
+  scope: 'runs:write',
+  employers: 'new-employer',
+  action: 'none',
+  summary: 'Convert a file',
+  description:
+    "Returns a CSV as the employer's file format reads it: with the names of the fields as its header. Stores nothing.",
+  params: NewFormatOf,
+  body: FileBody,
+  stream: FILE_STREAM,
+  response: StrictCsv('The file as a strict CSV.'),
+  refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
+  run: converted,
 });
 
 export const convertCensus = operation({
@@ -193,19 +246,7 @@ export const convertCensus = operation({
   params: NewEmployerId,
   body: FileBody,
   stream: FILE_STREAM,
-  response: {
-    200: Type.Unsafe<Readable>({
-      description: 'The census as a strict CSV.',
-      content: { [CSV]: { schema: Type.String() } },
-    }),
-  },
+  response: StrictCsv('The census as a strict CSV.'),
   refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
-  async run(call, { db, encryptor, sharedNow }) {
-    const { employer_id } = call.params;
-    const content = { format: 'csv', content: call.body } as const;
-    const { through } = await throughFormat({ db, encryptor, sharedNow }, employer_id, content);
-    if (through === undefined)
-      throw conflict('The employer has no file format of a census. Propose one of the file, and set it.');
-    return Readable.from(await convertedCensus(through.records(call.body)), { objectMode: false });
-  },
+  run: (call, parts) => converted({ ...call, params: { ...call.params, kind: 'census' } }, parts),
 });

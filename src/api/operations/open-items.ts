@@ -259,7 +259,7 @@ export const createOpeningItems = operation({
   response: { 200: OpeningItems, 201: OpeningItems },
   refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
   async run(call, { db, now }) {
-    const result = await bringOpeningItems(db, call.params.employer_id, call.body, actingIn(call, now()));
+    const result = await bringOpeningItems(db, call.params.employer_id, call.body(), actingIn(call, now()));
     return result.created.length === 0 ? result : created(result);
   },
   logs: ({ params }, { created: { length } }) =>

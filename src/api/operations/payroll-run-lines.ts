@@ -201,7 +201,7 @@ export const recordTaken = operation({
     const stored = await storedRun(db, call.params.run_id);
     if (stored.state !== 'finalized') throw notFinalized(stored);
     const acting = actingIn(call, now());
-    const recorded = await takeReport(db, stored, call.body, acting, call.idempotencyKey);
+    const recorded = await takeReport(db, stored, call.body(), acting, call.idempotencyKey);
     const { isRepeated: isUnchanged, ...report } = recorded;
     return new Answer(report, { isUnchanged, logged: { employer_id: stored.employer_id } });
   },
@@ -260,6 +260,6 @@ export const auditPayrollRun = operation({
   async run({ params, body }, { db }) {
     const stored = await storedRun(db, params.run_id);
     const { pages } = await linesOfRun(db, stored);
-    return auditRun(db, { employerId: stored.employer_id, pages }, body);
+    return auditRun(db, { employerId: stored.employer_id, pages }, body());
   },
 });

@@ -5,14 +5,24 @@ import { CENSUS_FILE } from '../../census/reading.ts';
 import { type Organization, organization as organizationChecker } from '../../contract/census.ts';
 import { PROBLEMS_MAX, within } from '../../contract/check.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { conflict, refused } from '../../errors.ts';
-import { checkFormat, type FileFormat, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { conflict, type Problem, refused } from '../../errors.ts';
+import {
+  checkFormat,
+  type FileFormat,
+  type FileKind,
+  type FileKindName,
+  FORMAT_FIELDS,
+} from '../../formats/file-format.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { DEDUCTIONS_FILE } from '../../inbox/deduction-file.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import type { EncryptedColumn } from '../../security/encrypted-columns.ts';
 import type { Encryptor, Place } from '../../security/encryption.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
 import { lockPayroll } from './lock.ts';
+
+/** What the formats of each kind may name. */
+const FILES: Readonly<Record<FileKindName, FileKind>> = { census: CENSUS_FILE, deductions: DEDUCTIONS_FILE };
 
 const readStored = jsonColumn('file_formats', 'format', Type.Object(FORMAT_FIELDS));
 
@@ -87,14 +97,18 @@ export type NewFormat = {
 /** Returns the format and the organization that a body sets. Throws SETTINGS_REFUSED. */
 export function newFormat(kind: FileKindName, body: unknown): NewFormat {
   const { organization, ...rest } = (body ?? {}) as { organization?: unknown };
-  const checked = checkFormat(rest, CENSUS_FILE);
-  const isOrganization = organization == null || organizationChecker.accepts(organization);
-  if (checked.ok && isOrganization) return { kind, format: checked.value, organization };
-  const wrong = isOrganization ? [] : organizationChecker.problems(organization, PROBLEMS_MAX, 'hints');
-  throw refused('SETTINGS_REFUSED', [
-    ...(checked.ok ? [] : checked.problems),
-    ...wrong.map((problem) => within('organization', problem)),
-  ]);
+  const checked = checkFormat(rest, FILES[kind]);
+  const wrong = organizationProblems(kind, organization);
+  if (checked.ok && wrong.length === 0)
+    return { kind, format: checked.value, organization: organization as Organization | null | undefined };
+  throw refused('SETTINGS_REFUSED', [...(checked.ok ? [] : checked.problems), ...wrong]);
+}
+
+function organizationProblems(kind: FileKindName, organization: unknown): Problem[] {
+  if (organization == null) return [];
+  if (kind !== 'census') return [{ path: 'organization', rule: 'is only for a census' }];
+  const problems = organizationChecker.problems(organization, PROBLEMS_MAX, 'hints');
+  return problems.map((problem) => within('organization', problem));
 }
 
 /** Adds a version, unless the latest one is equal. Throws CONFLICT for another prefix of ids once a file was read. */

@@ -1,0 +1,162 @@
+/** A payroll's list of deductions, imported through the employer's file format. */
+import { describe } from '../../src/contract/check.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { setCodes } from '../support/payroll.ts';
+import { type Running, start } from './start.ts';
+
+const test = onEitherEngine.with(start);
+
+const EMPLOYER = '/v1/employers/acme';
+const FORMAT = `${EMPLOYER}/file-formats/deductions`;
+const TYPE = { 'content-type': 'text/csv' };
+
+const MEDICAL = { line_of_coverage: 'medical', taxability: 'pre_tax' } as const;
+const DENTAL = { line_of_coverage: 'dental', taxability: 'post_tax' } as const;
+const CODES = [
+  { ...MEDICAL, side: 'employee', code: 'MED', treatment: null },
+  { ...DENTAL, side: 'employee', code: 'DEN', treatment: null },
+] as const;
+
+const HEADER = 'Deduction ID,Employee ID,Deduction Code,Rate,Stop Date';
+const list = (...rows: string[]) => [HEADER, ...rows].join('\r\n');
+const ROWS = [
+  'd-1,1001,MED,"$1,008.07",12/31/26',
+  'd-2,1002,den,(12.00),',
+  'd-3,1002,DEN,12.0055-,',
+  'd-4,1001,401K,50.00,',
+  'Totals:,,,1058.07,',
+];
+const CONSTANTS = { period: 'monthly', employer_contribution: '0' };
+
+const post = ({ call }: Running, url: string, body: string) =>
+  call({ method: 'POST', url, headers: TYPE, body });
+const importing = (running: Running, body: string) =>
+  post(running, '/v1/deductions/import?employer_id=acme', body);
+
+async function propose(running: Running, body: string) {
+  await setCodes(running.db, CODES);
+  return (await post(running, `${FORMAT}/propose`, body)).json;
+}
+
+/** Proposes the format of a file, and sets it with what the file lacks. */
+async function confirm(running: Running, body = list(...ROWS), more: object = {}) {
+  const { format } = await propose(running, body);
+  return running.call({ method: 'PUT', url: FORMAT, body: { ...format, constants: CONSTANTS, ...more } });
+}
+
+test("payroll's list of deductions is proposed, confirmed and imported without editing it", async (t, running) => {
+  const { format, problems, repairs } = await propose(running, list(...ROWS));
+  t.strictSame(
+    format.columns.map(({ field }: { field: string }) => field),
+    ['id', 'employee_id', 'payroll_code', 'member_contribution', 'effective_end'],
+  );
+  t.strictSame(format.leave_out, [
+    { header: 'Deduction ID', values: ['Totals*'], reason: 'Totals' },
+    { header: 'Deduction Code', values: ['401K'], reason: 'Codes outside the integration' },
+  ]);
+  t.match(problems.map(describe), [/is a missing column/, /is a missing column/], 'what the file lacks');
+  t.match(repairs, { rows: 3 });
+  t.match(await confirm(running, list(...ROWS), { id_prefix: 'acme-' }), { status: 200 });
+  const read = await importing(running, list(...ROWS));
+  t.match(read, {
+    status: 200,
+    json: {
+      ...{ rows: 3, imported: 3 },
+      repairs: {
+        left_out: [{ rows: 1 }, { rows: 1 }],
+        changes: [{ rule: 'amount' }, { rule: 'date-short-year' }, { field: 'payroll_code', rule: 'word' }],
+      },
+    },
+  });
+  const bodies = await running.db.selectFrom('inbox').select('body').orderBy('seq').execute();
+  t.strictSame(
+    bodies.map(({ body }) => JSON.parse(Buffer.from(body as Uint8Array).toString()).data),
+    [
+      {
+        id: 'd-1',
+        employee_id: 'acme-1001',
+        ...MEDICAL,
+        member_contribution: '1008.07',
+        effective_end: '2026-12-31',
+      },
+      { id: 'd-2', employee_id: 'acme-1002', ...DENTAL, member_contribution: '-12.00' },
+      // A contribution is never rounded.
+      { id: 'd-3', employee_id: 'acme-1002', ...DENTAL, member_contribution: '-12.0055' },
+    ].map((data) => ({ ...data, employer_contribution: '0', period: 'monthly' })),
+  );
+  t.match(
+    await importing(running, list(...ROWS)),
+    { json: { imported: 0 } },
+    'the same again changes nothing',
+  );
+  const other = await confirm(running, list(...ROWS), { id_prefix: null });
+  t.match(other, { status: 409 }, 'the prefix is fixed once a file was read');
+});
+
+test('a file that does not match its format is refused, and nothing is imported', async (t, running) => {
+  await confirm(running);
+  const cases: readonly (readonly [file: string, problem: RegExp])[] = [
+    [list(...ROWS).replace('Stop Date', 'End'), /^column 5: is not in the file format: propose/],
+    [list(...ROWS).replace('Rate', 'EE'), /^Rate: is missing from the header/],
+    [list('d-1,1001,MED,150.00,31-Dec-2026'), /^effective_end: has 1 value .* rule date-name would change/],
+    [
+      list('d-1,1001,VIS,150.00,'),
+      /^deductions\[0\]\.payroll_code: is not a payroll code .*; its code is "VIS"/,
+    ],
+    [
+      list('d-1,1001,MED,many,'),
+      /^deductions\[0\]\.member_contribution: must be a plain decimal .* \(line 2\)/,
+    ],
+    [list('d-1,1001,MED,1.23E+07,'), /member_contribution: must be a plain decimal/],
+    [list('1.23E+07,1001,MED,1.00,'), /^deductions\[0\]\.id: is a number that a spreadsheet shortened/],
+  ];
+  for (const [file, problem] of cases) {
+    const { status, json } = await importing(running, file);
+    t.equal(status, 422);
+    t.ok(
+      json.errors.map(describe).some((text: string) => problem.test(text)),
+      JSON.stringify(json.errors),
+    );
+  }
+  t.strictSame(await running.db.selectFrom('inbox').selectAll().execute(), []);
+});
+
+test('a strict file is imported whatever the format, and converted as it', async (t, running) => {
+  await confirm(running);
+  const converted = await post(running, `${FORMAT}/convert`, list(...ROWS));
+  t.equal(converted.status, 200, converted.text);
+  t.match(converted.text, /^id,employee_id,.*\r\nd-1,1001,1008\.07,2026-12-31,/s);
+  t.match(await post(running, '/v1/deductions/import', converted.text), { json: { rows: 3, repairs: null } });
+  t.match(await importing(running, converted.text), {
+    json: { rows: 3, imported: 0, repairs: { changes: [] } },
+  });
+});
+
+test('only a caller with pii:read is shown values, and an unknown employer has no format', async (t, running) => {
+  await confirm(running);
+  const { call, tokenWith } = running;
+  const request = { method: 'POST', url: '/v1/deductions/import?employer_id=acme', headers: TYPE } as const;
+  const token = await tokenWith('events:write');
+  const { json } = await call({ ...request, body: list(...ROWS), token });
+  t.match(json.repairs.changes[0], { examples: null });
+  t.match(await post(running, '/v1/deductions/import?employer_id=other', list()), { status: 404 });
+});
+
+test('a format of another kind is refused by field', async (t, running) => {
+  const { json } = await confirm(running, list(...ROWS), {
+    columns: [{ header: 'Emp', field: 'emploee_id' }],
+    constants: { pay_frequency: 'monthly', period: 'often' },
+    leave_out: [],
+    organization: {},
+  });
+  t.strictSame(json.errors.map(describe).slice(0, 3), [
+    'columns[0].field: is not a field of an import of deductions; did you mean employee_id?',
+    'columns: must have a column for the field id',
+    'columns: must have a column for the field employee_id',
+  ]);
+  t.match(json.errors.map(({ path }: { path: string }) => path).slice(-3), [
+    'constants.pay_frequency',
+    'constants.period',
+    'organization',
+  ]);
+});
