@@ -1,5 +1,6 @@
 /** Writes tar archives (POSIX.1-1988, ustar). */
 import { Readable } from 'node:stream';
+import { Header } from 'tar/header';
 
 /** A file of an archive. Its name has at most 100 ASCII characters. */
 export type ArchiveFile = { readonly name: string; readonly content: string };
@@ -20,20 +21,8 @@ export function tarOf(files: AsyncIterable<ArchiveFile>, modified: Date): Readab
   return Readable.from(blocks(), { objectMode: false });
 }
 
-function headerOf(name: string, size: number, modified: Date): Buffer {
+function headerOf(path: string, size: number, mtime: Date): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES);
-  const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
-  header.write(name, 0, 100);
-  header.write(octal(0o600, 7), 100);
-  header.write(octal(0, 7), 108);
-  header.write(octal(0, 7), 116);
-  header.write(octal(size, 11), 124);
-  header.write(octal(Math.floor(modified.getTime() / 1_000), 11), 136);
-  // The checksum counts its own field as spaces.
-  header.write(' '.repeat(8), 148);
-  header.write('0', 156);
-  header.write('ustar\x0000', 257);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${octal(sum, 6)} `, 148);
+  new Header({ type: 'File', path, mode: 0o600, uid: 0, gid: 0, size, mtime }).encode(header);
   return header;
 }
