@@ -1,6 +1,7 @@
 /** Registers operations with the private listener: content types, streams and status codes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
@@ -77,6 +78,26 @@ async function* inTurns(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array
 /** The read slots of a listener, by kind of body. */
 const slotsOf = oncePer((_db: Db) => new Map<string, ReturnType<typeof limitReads>>());
 
+function limitedBy({ what, atOnce }: { what: string; atOnce: number }, parts: ApiParts) {
+  const slots = slotsOf(parts.db);
+  const limited = slots.get(what) ?? limitReads(atOnce, what, parts);
+  slots.set(what, limited);
+  return limited;
+}
+
+/** Runs a checked call whose response is a stream, in a slot of its kind until the response has ended. */
+function runStreaming(op: Operation, call: Call, request: ReadRequest, parts: ApiParts) {
+  if (op.streams === undefined) return runCall(op, call, parts);
+  const answered = Promise.withResolvers<Answer<unknown>>();
+  limitedBy(op.streams, parts)(request, async () => {
+    const answer = await runCall(op, call, parts);
+    answered.resolve(answer);
+    // However it ends: the response reports how.
+    await finished(answer.result as Readable).catch(() => {});
+  }).catch(answered.reject);
+  return answered.promise;
+}
+
 /** A body that arrives as a stream: of a request, or a file of a form. */
 export type Streamed = Pick<FastifyRequest, 'caller' | 'body' | 'headers'> & Pick<ReadRequest, 'raw'>;
 
@@ -89,10 +110,7 @@ function runStreamed<R>(
 ): Promise<Answer<R>> {
   const stream = streamOf(op);
   if (stream === null) throw new Error(`${op.id} has no streamed body`);
-  const slots = slotsOf(parts.db);
-  const limited = slots.get(stream.what) ?? limitReads(stream.atOnce, stream.what, parts);
-  slots.set(stream.what, limited);
-  return limited(streamed, async (slot) => {
+  return limitedBy(stream, parts)(streamed, async (slot) => {
     const content = streamedBody(streamed, slot, stream.bytesMax, stream.tooLarge);
     return runCall(op, { ...call, body: await stream.open(content, streamed.headers) }, parts);
   });
@@ -137,7 +155,7 @@ function registerOperation(
   app: Api,
   op: Operation,
   parts: ApiParts,
-  runs = (_request: FastifyRequest, call: Call) => runCall(op, call, parts),
+  runs = (request: FastifyRequest, call: Call) => runStreaming(op, call, request, parts),
 ): void {
   const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit } = op;
   const { employers, action, summary, refuses, runWork } = op;

@@ -113,6 +113,8 @@ export type Operation<
   /** How a body is read that is too large to be held. The domain checks it. */
   readonly stream?: BodyStream<Static<B>>;
   readonly response: Readonly<Record<number, TSchema>>;
+  /** A response that takes long to send. At most `atOnce` of its kind, named in the plural, are sent at once. */
+  readonly streams?: { readonly what: string; readonly atOnce: number };
   readonly refuses?: readonly ProblemCode[];
   /** In bytes, if the body may be larger than others. */
   readonly bodyLimit?: number;

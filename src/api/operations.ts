@@ -12,6 +12,7 @@ import * as deductionImports from './operations/deduction-imports.ts';
 import * as deductions from './operations/deductions.ts';
 import * as employeeChanges from './operations/employee-changes.ts';
 import * as employees from './operations/employees.ts';
+import * as employers from './operations/employers.ts';
 import * as eventDeliveries from './operations/event-deliveries.ts';
 import * as eventWork from './operations/event-work.ts';
 import * as events from './operations/events.ts';
@@ -43,7 +44,7 @@ const NOUNS = [
   ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
   ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
   ...[payrollSettings, payDateProposal, fileFormats],
-  ...[audit, evidence, sessions],
+  ...[audit, evidence, employers, sessions],
 ] as const;
 
 /** The operations of each noun. */

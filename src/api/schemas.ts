@@ -128,3 +128,9 @@ export function describeRows({ rows, body }: WithRows) {
   });
   return { description, columns };
 }
+
+/** The response of an operation that returns a tar archive. */
+export const ARCHIVE = Type.Unsafe<unknown>({
+  description: 'The archive.',
+  content: { 'application/x-tar': { schema: Type.String({ format: 'binary' }) } },
+});

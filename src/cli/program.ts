@@ -49,6 +49,7 @@ const COMMANDS: Program['commands'] = {
   'Audit:': {
     audit: async () => (await import('./audit.ts')).addAuditCommands,
     evidence: async () => (await import('./evidence.ts')).addEvidenceCommands,
+    employer: async () => (await import('./employer.ts')).addEmployerCommands,
   },
   'Maintain the database:': {
     migrate: async () => (await import('./database/migrate.ts')).addMigrateCommand,

@@ -105,20 +105,24 @@ export async function countRows(db: Db, tables: readonly (keyof Tables & string)
 /** A row of any table, by column. */
 export type AnyRow = Readonly<Record<string, unknown>>;
 
-/** Yields all rows of a table in the order of its key, at most `size` at once. Each page is a short statement. */
+/**
+ * Yields the rows of a table that meet `condition`, by default all, in the order of its key, at most `size` at once. Each page
+ * is a short statement.
+ */
 export async function* pagesByKey<Row extends AnyRow>(
   db: Db | Trx,
   table: keyof Tables & string,
   key: readonly string[],
   selected: RawBuilder<unknown>,
   size: number,
+  condition: RawBuilder<unknown> = sql`true`,
 ): AsyncGenerator<Row[]> {
   const order = sql.join(key.map((name) => sql.ref(name)));
   let after = sql`true`;
   for (;;) {
     const { rows } = await sql<Row>`
       select ${selected} from ${sql.table(table)}
-      where ${after} order by ${order} limit ${sql.lit(size)}`.execute(db);
+      where ${condition} and ${after} order by ${order} limit ${sql.lit(size)}`.execute(db);
     const last = rows.at(-1);
     if (last !== undefined) yield rows;
     if (last === undefined || rows.length < size) return;

@@ -52,12 +52,12 @@ const SILENT_UNLIMITED_MS = 24 * 3_600_000;
  * Set inside each transaction, because a proxy may give every transaction another connection. The server ends a
  * transaction that hangs after 5 s, before the transactions that wait for its locks give up.
  */
-const begin = (limits: { lockMs: number; statementMs: number }, hasTransactionTimeout: boolean): string =>
+const begin = (limits: Limits, hasTransactionTimeout: boolean): string =>
   [
-    'begin isolation level read committed',
+    `begin isolation level ${limits.isolation}`,
     // Each wait has its own limit. One for the whole would end a migration.
     ...(hasTransactionTimeout ? ['set local transaction_timeout = 0'] : []),
-    'set local idle_in_transaction_session_timeout = 5000',
+    `set local idle_in_transaction_session_timeout = ${limits.idleMs}`,
     `set local lock_timeout = ${limits.lockMs}`,
     `set local statement_timeout = ${limits.statementMs}`,
     // A statement is planned once per connection. A plan made while the outbox is empty would scan it, also when it has
@@ -68,8 +68,14 @@ const begin = (limits: { lockMs: number; statementMs: number }, hasTransactionTi
     // Up to PostgreSQL 17 a plan that needs a scan then costs so much that the server would compile it first.
     'set local jit = off',
   ].join('; ');
-const LIMITED = { lockMs: 8_000, statementMs: 10_000 };
-const UNLIMITED = { lockMs: 0, statementMs: 0 };
+type Limits = { isolation: string; idleMs: number; lockMs: number; statementMs: number };
+const LIMITED: Limits = {
+  ...{ isolation: 'read committed', idleMs: 5_000 },
+  ...{ lockMs: 8_000, statementMs: 10_000 },
+};
+const UNLIMITED: Limits = { ...LIMITED, lockMs: 0, statementMs: 0 };
+/** A snapshot is idle while its reader is slow, and locks nothing. Longer than a connection without traffic is kept. */
+const SNAPSHOT: Limits = { ...LIMITED, isolation: 'repeatable read', idleMs: 6 * 60_000 };
 
 /**
  * Commits. What a transaction has read may not be on a synchronous standby yet, such as the first delivery of a duplicate. A
@@ -233,9 +239,10 @@ function createConnection(client: PoolClient, { names, facts, isRetired, retire 
   };
   return {
     async begin(): Promise<void> {
-      const { isTimeLimited } = transactionOptions();
+      const { isTimeLimited, isSnapshot = false } = transactionOptions();
       silentMs = isTimeLimited ? SILENT_MS : SILENT_UNLIMITED_MS;
-      await run(begin(isTimeLimited ? LIMITED : UNLIMITED, facts.hasTransactionTimeout));
+      const limits = isSnapshot ? SNAPSHOT : isTimeLimited ? LIMITED : UNLIMITED;
+      await run(begin(limits, facts.hasTransactionTimeout));
       inTransaction = true;
     },
     async commit(): Promise<void> {

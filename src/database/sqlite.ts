@@ -18,7 +18,7 @@ import { AppError } from '../errors.ts';
 import { isBusy, isFatal, rolledBack } from './errors.ts';
 import { createFileGuard, type FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
-import { assertOutsideTransaction } from './transaction.ts';
+import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 
 /** How long to wait for the write lock before the caller must retry. This is our limit, not SQLite's. */
 const LOCK_WAIT_MS = 3_000;
@@ -39,7 +39,10 @@ export function openSqlite(
   const reader = openReader(path);
   const dialect: Dialect = {
     createAdapter: () => new TwoHandleAdapter(),
-    createDriver: () => createDriver(writer, reader, createFileGuard(path, reader), onFatal),
+    createDriver: () => {
+      const openSnapshot = () => openReader(path);
+      return createDriver({ writer, reader, openSnapshot }, createFileGuard(path, reader), onFatal);
+    },
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -53,9 +56,15 @@ class TwoHandleAdapter extends SqliteAdapter {
   }
 }
 
+type Handles = {
+  readonly writer: BetterSqlite3.Database;
+  readonly reader: BetterSqlite3.Database;
+  /** Opens a handle of its own, on which a read transaction may last. */
+  openSnapshot(): BetterSqlite3.Database;
+};
+
 function createDriver(
-  writer: BetterSqlite3.Database,
-  reader: BetterSqlite3.Database,
+  { writer, reader, openSnapshot }: Handles,
   guard: FileGuard,
   onFatal: (error: unknown) => void,
 ): Driver {
@@ -111,6 +120,11 @@ function createDriver(
       return createConnection(reading, writing);
     },
     async beginTransaction(connection) {
+      if (transactionOptions().isSnapshot) {
+        const handle = openSnapshot();
+        (connection as SqliteConnection).beginSnapshot(handle, createRunner(handle, failed));
+        return;
+      }
       // The limit belongs to the caller and starts here, so that a queued call does not wait for each one before it.
       const deadline = performance.now() + LOCK_WAIT_MS;
       const before = last;
@@ -130,7 +144,8 @@ function createDriver(
     },
     async rollbackTransaction(connection) {
       // Kysely also rolls back when the begin itself failed, or SQLite already did it (a full disk does).
-      const { isWriting, endWriting } = connection as SqliteConnection;
+      const { isWriting, endWriting, endSnapshot } = connection as SqliteConnection;
+      endSnapshot();
       if (writer.inTransaction && isWriting()) end(connection, 'rollback');
       else endWriting();
     },
@@ -150,7 +165,9 @@ type SqliteConnection = ReturnType<typeof createConnection>;
 function createConnection(reading: Runner, writing: Runner) {
   /** Lets the next transaction begin. */
   let release: (() => void) | null = null;
+  let snapshot: { handle: BetterSqlite3.Database; runner: Runner } | null = null;
   const executeQuery = async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
+    if (snapshot !== null) return snapshot.runner.run(query.sql, query.parameters);
     if (release === null) return reading.run(query.sql, query.parameters);
     // SQLite rolls a transaction back on some errors, such as a full disk. If the work caught the error and continued,
     // each further statement would commit alone.
@@ -165,6 +182,16 @@ function createConnection(reading: Runner, writing: Runner) {
     endWriting(): void {
       release?.();
       release = null;
+    },
+    beginSnapshot(handle: BetterSqlite3.Database, runner: Runner): void {
+      snapshot = { handle, runner };
+      runner.run('begin', []);
+      // Only a read begins the transaction.
+      runner.run('select count(*) from sqlite_schema', []);
+    },
+    endSnapshot(): void {
+      snapshot?.handle.close();
+      snapshot = null;
     },
     executeQuery,
     async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {

@@ -6,10 +6,14 @@ import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 import { setTimeZone, timeZoneOf } from './time-zone.ts';
 
-/** Whether PostgreSQL limits the time of a statement and of a wait for a lock. */
-type TransactionOptions = { isTimeLimited: boolean };
+/**
+ * `isTimeLimited`: whether PostgreSQL limits the time of a statement and of a wait for a lock. `isSnapshot`: the transaction
+ * only reads, and sees nothing that is committed after its start.
+ */
+type TransactionOptions = { isTimeLimited: boolean; isSnapshot?: boolean };
 
 const TIME_LIMITED: TransactionOptions = { isTimeLimited: true };
+const SNAPSHOT: TransactionOptions = { isTimeLimited: true, isSnapshot: true };
 
 /** The options of the transaction that is being started, for the driver: Kysely passes none of ours. */
 const starting = new AsyncLocalStorage<TransactionOptions>();
@@ -67,6 +71,23 @@ async function once<R>(db: Db, work: (trx: Trx) => Promise<R>, options: Transact
     );
   } finally {
     transaction.open = false;
+  }
+}
+
+/**
+ * Yields what `read` yields, from one snapshot of the database. It holds no lock, and may last as long as a client takes to
+ * receive a file. Until its end SQLite's log cannot start over, and PostgreSQL keeps old row versions.
+ */
+export async function* fromSnapshot<T>(
+  db: Db,
+  read: (trx: Trx) => AsyncIterable<T>,
+): AsyncGenerator<T, void, undefined> {
+  const trx = await starting.run(SNAPSHOT, () => db.startTransaction().execute());
+  try {
+    setTimeZone(trx, timeZoneOf(db));
+    yield* read(trx);
+  } finally {
+    await trx.rollback().execute();
   }
 }
 

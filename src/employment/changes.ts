@@ -39,7 +39,7 @@ export async function listChanges(
   let query = selectChanges(db);
   if (before !== undefined) query = query.where('seq', '<', before);
   if (employers !== null) query = query.where(names(employers));
-  if (employerId !== undefined) query = query.where(concerns(employerId));
+  if (employerId !== undefined) query = query.where(concernsEmployer(employerId));
   // A literal, because SQLite does not use a partial index for a bound value.
   if (state !== undefined) query = query.where('state', '=', sql.lit(state));
   if (state === 'pending' || state === 'sending') query = query.where('finished_at', 'is', null);
@@ -64,7 +64,7 @@ function names(employers: readonly string[]) {
 }
 
 /** Like `names`. A change that was reported before its employee had an employer concerns the employers that came to know it. */
-function concerns(employerId: string) {
+export function concernsEmployer(employerId: string) {
   const isOfEmployee = isEmployedBy(employerId, sql.ref('outbox.subject_id'));
   return sql<boolean>`(${names([employerId])}
     or (${isOfEmployee} and not ${isRecordedAt(null, 'change.report', sql.ref('outbox.request_id'))}))`;

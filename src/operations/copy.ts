@@ -87,11 +87,16 @@ const OF_ONE_ROW: ReadonlySet<string> = new Set([
   'retention',
 ]);
 
-/** Rows copied at once: a census chunk has 256 KiB, so a hundred take about 50 MiB in transit. */
+/** Rows read at once. */
 const ROWS_AT_ONCE = 100;
-/** For rows of up to 8 MiB, which contain lists: a hundred could exceed the longest string. */
+/** For rows of up to 8 MiB, which contain lists: a hundred could exceed the longest string. A census chunk has 256 KiB. */
 const LARGE_ROWS_AT_ONCE = 4;
-const OF_LARGE_ROWS: ReadonlySet<string> = new Set(['payroll_runs', 'pay_schedules', 'payroll_codes']);
+const OF_LARGE_ROWS: ReadonlySet<string> = new Set([
+  'payroll_runs',
+  'pay_schedules',
+  'payroll_codes',
+  'census_chunks',
+]);
 
 export type Copied = { tables: number; rows: number };
 
@@ -181,8 +186,12 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
 
 /** Yields a table's rows in the order of its key, which both engines compare by byte. */
 function tablePages(trx: Trx, table: Table): AsyncGenerator<AnyRow[]> {
-  const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
-  return pagesByKey<AnyRow>(trx, table, KEYS[table], sql`*`, limit);
+  return pagesByKey<AnyRow>(trx, table, KEYS[table], sql`*`, rowsAtOnce(table));
+}
+
+/** Returns how many rows of a table memory holds at once. */
+export function rowsAtOnce(table: Table): number {
+  return OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
 }
 
 /** Returns a row as one line of text, which is equal on both engines. */

@@ -187,13 +187,13 @@ const LEDGER_IDS: ReadonlySet<string> = new Set(LEDGER_CHECKS.map(({ id }) => id
  * Returns the accepted findings of a run as a caller limited to employers sees them: without the sentence, which may name other
  * employers, and for checks of the ledger without ids.
  */
-export function limitedAcceptances(acceptances: readonly AcceptedInRun[]): AcceptedInRun[] {
-  return acceptances.map(({ finding, ...acceptance }) => {
-    const { check, employee_id } = finding;
+export function limitedAcceptances<A extends Pick<AcceptedInRun, 'finding' | 'ids'>>(
+  acceptances: readonly A[],
+): A[] {
+  return acceptances.map((acceptance) => {
+    const { check, employee_id } = acceptance.finding;
     if (LEDGER_IDS.has(check)) return { ...acceptance, ids: [], finding: counted(check, 1) };
-    return {
-      ...acceptance,
-      finding: { ...counted(check, 1), ...(employee_id !== undefined && { employee_id }) },
-    };
+    const finding = { ...counted(check, 1), ...(employee_id !== undefined && { employee_id }) };
+    return { ...acceptance, finding };
   });
 }

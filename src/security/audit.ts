@@ -31,6 +31,7 @@ export const ACTIONS = [
   'database.restore',
   'deduction.assign',
   'deduction.import',
+  'employer.export',
   'event.reprocess',
   'event.dismiss',
   'file-format.put',

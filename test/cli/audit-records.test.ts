@@ -77,6 +77,10 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
       argv: ['evidence', 'run', 'r', join(dirname(taken), 'evidence.tar'), '--personal-data'],
       action: 'run.read',
     },
+    {
+      argv: ['employer', 'export', ...employer, join(dirname(taken), 'employer.tar'), '--personal-data'],
+      action: 'employer.export',
+    },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
     { argv: ['items', 'open', opening, ...employer], action: 'item.open' },

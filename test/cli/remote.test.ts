@@ -155,6 +155,7 @@ function changes(file: (name: string, content: string) => string): string[] {
     'policy show --employer a/b',
     `policy put ${file('null.json', 'null')} --employer ${EMPLOYER}`,
     'evidence run r1 /missing/evidence.tar --personal-data',
+    `employer export --employer ${EMPLOYER} /missing/employer.tar`,
     `import deductions ${deductions}`,
     `import deductions ${deductions} --json`,
     `import deductions ${file('bad.csv', 'id,employee_id\n')}`,

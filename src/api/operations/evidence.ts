@@ -1,5 +1,4 @@
 /** The evidence for a final payroll run. */
-import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { conflict } from '../../errors.ts';
 import { tarOf } from '../../formats/tar.ts';
@@ -9,9 +8,7 @@ import { alsoNeeds, mayAlso, writeReadDown } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { flag } from '../schemas.ts';
-
-const TAR_TYPE = 'application/x-tar';
+import { ARCHIVE, flag } from '../schemas.ts';
 
 export const getEvidenceOfPayrollRun = operation({
   id: 'getEvidenceOfPayrollRun',
@@ -33,12 +30,7 @@ export const getEvidenceOfPayrollRun = operation({
         'Default: with the bodies if the token has these scopes.',
     ),
   }),
-  response: {
-    200: Type.Unsafe<unknown>({
-      description: 'The archive.',
-      content: { [TAR_TYPE]: { schema: Type.String({ format: 'binary' }) } },
-    }),
-  },
+  response: { 200: ARCHIVE },
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(call, parts) {
     const { db, now } = parts;

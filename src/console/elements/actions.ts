@@ -21,6 +21,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'database.restore': 'Database restored',
   'deduction.assign': 'Deduction assigned to an employer',
   'deduction.import': 'Deductions imported',
+  'employer.export': 'Employer exported',
   'event.reprocess': 'Event reprocessed',
   'event.dismiss': 'Event dismissed',
   'file-format.put': 'File format set',
