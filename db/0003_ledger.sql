@@ -70,7 +70,7 @@ CREATE TABLE deduction_employees (
   PRIMARY KEY (employee_id, deduction_id)
 ) WITHOUT ROWID;
 
--- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
+-- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/employment-changes.md#the-roster). Of
 -- the assignments whose `effective_on` is on or before the last day of a pay period, the last one applies.
 CREATE TABLE deduction_assignments (
   position     BIGINT NOT NULL PRIMARY KEY,

@@ -101,7 +101,7 @@ export type Check<Db, Asked = Question, F extends Found = Found> = {
   id: string;
   /** Names the problem that it finds. */
   title: string;
-  /** How bad a finding is, and when, for docs/readiness-checks.md. */
+  /** How bad a finding is, and when, for docs/readiness.md#checks-of-the-ledger. */
   severity: string;
   /** Follows the advice on the same page. */
   detail?: string;

@@ -52,7 +52,7 @@ function unquoted(name: string, text: string): string {
   return text;
 }
 
-/** Who may read a file with a secret: docs/secrets.md#files. */
+/** Who may read a file with a secret: docs/security.md#files-with-secrets. */
 export const SECRET_FILE_RULE =
   "give it to the sidecar's user with mode 0400, or to its group with mode 0440";
 

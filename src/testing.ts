@@ -48,7 +48,7 @@ export type Simulator = Pick<
   | 'requests'
   /** Every attempt to deliver an event. */
   | 'deliveries'
-  /** The faults from now on, replacing earlier ones. docs/simulator.md lists them. */
+  /** The faults from now on, replacing earlier ones. docs/testing.md#the-simulator lists them. */
   | 'setFaults'
   /** Resolves when every event was acknowledged or has failed its last attempt. */
   | 'settled'

@@ -38,6 +38,8 @@ function example(page: string, language = 'ts', section = ''): string {
   return block;
 }
 
+const readExample = (name: string): string => readFileSync(join(ROOT, 'docs/examples', name), 'utf8');
+
 t.test('the package', async (t) => {
   const folder = await installPackage(t);
   const save = (name: string, text: string): void => writeFileSync(join(folder, name), text);
@@ -79,19 +81,19 @@ t.test('the package', async (t) => {
   });
 
   await t.test('the examples compile, and a call to a missing route does not', async (t) => {
-    save('client.ts', example('docs/javascript.md', 'ts', 'The typed client'));
-    save('embedding.ts', example('docs/javascript.md', 'ts', 'Embed the sidecar'));
-    save('testing.test.ts', example('docs/testing.md'));
+    save('client.ts', example('docs/api.md', 'ts', 'The typed client'));
+    save('embedding.ts', readExample('embedding.ts'));
+    save('testing.test.ts', readExample('payroll.test.ts'));
     save(
       'wrong.ts',
-      example('docs/javascript.md', 'ts', 'The typed client').replace("'/v1/deductions'", "'/v1/deduction'"),
+      example('docs/api.md', 'ts', 'The typed client').replace("'/v1/deductions'", "'/v1/deduction'"),
     );
     const errors = await compile(folder, ['client.ts', 'embedding.ts', 'testing.test.ts', 'wrong.ts']);
     t.match(errors, /wrong\.ts.*'"\/v1\/deduction"'/);
     t.notMatch(errors, /(client|embedding|testing\.test)\.ts\(/);
   });
 
-  await t.test('the client example prints the output that docs/javascript.md shows', async (t) => {
+  await t.test('the client example prints the output that docs/api.md shows', async (t) => {
     const { app, db, call } = await start(t);
     const events = loadFixtures().map(({ id, body }) => ({
       eventId: id,
@@ -103,11 +105,11 @@ t.test('the package', async (t) => {
     const address = await app.listen({ host: '127.0.0.1', port: 0 });
     save(
       'client.ts',
-      example('docs/javascript.md', 'ts', 'The typed client').replace('http://127.0.0.1:8081', address),
+      example('docs/api.md', 'ts', 'The typed client').replace('http://127.0.0.1:8081', address),
     );
     const { ended, said } = node(folder, ['client.ts'], { TOKEN: FIRST_TOKEN });
     t.equal(await ended, 0, said());
-    t.equal(said(), example('docs/javascript.md', 'text'));
+    t.equal(said(), example('docs/api.md', 'text', 'The typed client'));
   });
 
   await t.test('the embedding example uploads the census on request', async (t) => {

@@ -1,6 +1,6 @@
 /** The problem types of the API. */
 
-/** Responses have the status and the title. `npm run docs` writes the cause and the fix to docs/api-errors-and-limits.md. */
+/** Responses have the status and the title. `npm run docs` writes the cause and the fix to docs/api.md#problem-types. */
 export const PROBLEMS = {
   INVALID_REQUEST: {
     status: 400,
@@ -59,7 +59,7 @@ export const PROBLEMS = {
   APPROVAL_MISSING: {
     status: 409,
     title: 'An approval is missing',
-    cause: 'the employer requires a [second approval](second-approval.md) of these lines and findings',
+    cause: 'the employer requires a [second approval](access.md#second-approval) of these lines and findings',
     fix: 'have another person approve them',
   },
   PRECONDITION_FAILED: {
@@ -162,7 +162,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'Service Unavailable',
     cause: 'the database is busy, full or down, too many requests, or a data key is missing',
-    fix: 'send it again after `Retry-After`; see [the process](troubleshooting.md#the-process)',
+    fix: 'send it again after `Retry-After`; see [the process](operations.md#the-process)',
   },
 } as const;
 export type ProblemCode = keyof typeof PROBLEMS;

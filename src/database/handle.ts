@@ -16,7 +16,7 @@ export function openWriter(path: string): BetterSqlite3.Database {
   const writer = openHandle(path);
   // NORMAL, the driver's own choice for WAL, loses acknowledged events when the power fails.
   writer.pragma('synchronous = FULL');
-  // Deleted and replaced data is overwritten with zeros in every page: see docs/retention.md.
+  // Deleted and replaced data is overwritten with zeros in every page: see docs/backup.md#retention.
   writer.pragma('secure_delete = ON');
   // SQLite checks them only for connections that ask for it.
   writer.pragma('foreign_keys = ON');

@@ -230,7 +230,7 @@ const SINGLE_EVENTS: readonly Check<Db, Question, EventFinding>[] = [
     severity: 'warn; fail after 60 s',
     advice: 'Wait until the events are applied. If they remain pending, check the log of the sidecar.',
     passed: 'Every event is applied.',
-    fixed: { at: 'events', query: { state: 'pending' }, docs: 'troubleshooting.md#events' },
+    fixed: { at: 'events', query: { state: 'pending' }, docs: 'operations.md#events-stay-pending' },
   }),
   ofEvents('quarantined', {
     id: 'events-quarantined',
@@ -300,7 +300,7 @@ const NOTHING_RECEIVED: Check<Db, Question, Found & { age: EventAge; now: Date }
   advice:
     'Nothing shows yet that deliveries reach this sidecar. Add the endpoint in the provider’s portal, and send its test event. Imports do not count.',
   passed: 'Events of the service have arrived.',
-  fixed: { command: 'doctor', docs: 'troubleshooting.md#no-events-arrive' },
+  fixed: { command: 'doctor', docs: 'operations.md#no-events-arrive' },
 };
 
 const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = {
@@ -320,7 +320,7 @@ const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = 
     const text = describeEventAge(await readEventAge(db), now);
     return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
   },
-  fixed: { at: 'events', query: {}, command: 'doctor', docs: 'troubleshooting.md#no-events-arrive' },
+  fixed: { at: 'events', query: {}, command: 'doctor', docs: 'operations.md#no-events-arrive' },
 };
 
 const SIGNATURES_REFUSED: Check<Db, Question, Found & { cause: string }> = {
@@ -337,7 +337,7 @@ const SIGNATURES_REFUSED: Check<Db, Question, Found & { cause: string }> = {
   advice:
     'If the provider sent these deliveries, correct what the causes name: WEBHOOK_SECRETS, the clock, the address in the provider’s portal, or a proxy. Then have them resent.',
   passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
-  fixed: { command: 'doctor', docs: 'troubleshooting.md#deliveries-fail' },
+  fixed: { command: 'doctor', docs: 'operations.md#deliveries-fail' },
 };
 
 export const EVENT_CHECKS: readonly Check<Db>[] = [

@@ -124,7 +124,7 @@ export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
   };
 }
 
-/** The provider retries for up to 27.5 hours (docs/provider.md) after the time that its portal shows. */
+/** The provider retries for up to 27.5 hours (docs/internals/provider.md) after the time that its portal shows. */
 const RETRIED_MS = 28 * 3_600_000;
 
 /** Returns the instant from which to replay in the provider's portal; null means everything. */

@@ -13,7 +13,7 @@ export type UnverifiedCause = (typeof UNVERIFIED_CAUSES)[number];
 export type SignatureVerdict = { eventId: string } | { refused: UnverifiedCause };
 export type Verify = (headers: IncomingHttpHeaders, body: Buffer) => SignatureVerdict;
 
-/** The provider's replay window (docs/provider.md), in both directions. */
+/** The provider's replay window (docs/internals/provider.md), in both directions. */
 const TOLERANCE_SECONDS = 5 * 60;
 /** The provider's ids have about 30 characters. */
 const EVENT_ID_LENGTH = 255;
@@ -35,7 +35,7 @@ const HEADER_SETS = [
 
 /**
  * Returns a function that verifies deliveries with the provider's library, by any of `secrets` (`whsec_…`). The library is
- * lenient where these checks are strict (docs/provider.md): it mixes the two header sets, reads `123abc` as a timestamp, and
+ * lenient where these checks are strict (docs/internals/provider.md): it mixes the two header sets, reads `123abc` as a timestamp, and
  * decodes invalid UTF-8 to characters that another body could contain. It also computes SHA-256 in JavaScript, 50 times
  * slower, so a native HMAC refuses first, and the library verifies only what passes.
  */

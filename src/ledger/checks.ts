@@ -36,7 +36,7 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
     at: 'ledger',
     action: 'assign',
     command: 'deductions assign --help',
-    docs: 'roster.md#one-person-two-employers',
+    docs: 'employment-changes.md#one-person-two-employers',
   },
 };
 

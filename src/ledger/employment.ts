@@ -1,4 +1,4 @@
-/** Computes employment from roster reports, by the rules of "Effective dates" in docs/roster.md. Pure. */
+/** Computes employment from roster reports, by the rules of "Effective dates" in docs/employment-changes.md#the-roster. Pure. */
 import type { RosterFactTable } from '../database/tables.ts';
 
 /** One report by one source. A null attribute was not stated; it never erases one. */

@@ -4,7 +4,7 @@ import type { Deduction } from '../contract/deduction.ts';
 import { dayOf, isSet, toInstant } from '../contract/instant.ts';
 import type { Tables, VersionTable } from '../database/tables.ts';
 
-/** How far a sender's clock may be ahead of ours (docs/provider.md). A later event would hide real ones. */
+/** How far a sender's clock may be ahead of ours (docs/internals/provider.md). A later event would hide real ones. */
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 export type Version = Selectable<VersionTable>;
@@ -23,7 +23,7 @@ export type VersionContent = Pick<Version, keyof ReturnType<typeof contentOf>>;
 
 /**
  * Returns the event time as text that sorts, and whether the service sent it: `created_at`, else the time of receipt
- * (docs/provider.md). A `created_at` that was never set counts as absent.
+ * (docs/internals/provider.md). A `created_at` that was never set counts as absent.
  */
 export function eventTime({ createdAt, receivedAt }: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): {
   time: string;

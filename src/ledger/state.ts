@@ -1,4 +1,4 @@
-/** Decides which versions of a deduction count, and which one is in effect on a date (docs/concepts.md). Pure. */
+/** Decides which versions of a deduction count, and which one is in effect on a date (docs/getting-started.md#the-words). Pure. */
 import { isSet, utcDay } from '../contract/instant.ts';
 import { isSameNumber, isZero } from '../money.ts';
 import type { Version } from './fold.ts';

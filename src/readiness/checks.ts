@@ -37,7 +37,7 @@ export const DISK_SPACE: Check<Db, Question, Found & { disk: Disk }> = {
     engineOf(db) === 'sqlite'
       ? 'The disk of the database has free space.'
       : 'The disk of a PostgreSQL server is not checked here.',
-  fixed: { docs: 'retention.md#when-the-disk-fills' },
+  fixed: { docs: 'backup.md#when-the-disk-fills' },
 };
 
 export const CLOCK: Check<Db, Question, Found & { warning: string }> = {
@@ -52,5 +52,5 @@ export const CLOCK: Check<Db, Question, Found & { warning: string }> = {
   advice:
     'Times of receipt, effective dates and today come from the clock. Synchronize it with a time server. If it is right now, restart the sidecar.',
   passed: 'The clock of this sidecar is right, as far as it can be checked.',
-  fixed: { command: 'doctor', docs: 'error-messages.md#a-wrong-clock' },
+  fixed: { command: 'doctor', docs: 'operations.md#a-wrong-clock' },
 };

@@ -13,7 +13,7 @@ const CONNECTIONS_MAX = 64;
 const HELD_AT_MOST_MS = 1_000;
 
 const HOUR_MS = 3_600_000;
-/** The provider's delay before each attempt of an event, 27.5 hours in total (docs/provider.md). */
+/** The provider's delay before each attempt of an event, 27.5 hours in total (docs/internals/provider.md). */
 export const RETRY_DELAYS_MS: readonly number[] = [
   ...[0, 5_000, 300_000, 1_800_000],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],

@@ -8,7 +8,7 @@ import { onEitherEngine } from '../support/engine.ts';
 import { BIWEEKLY, bodyOn, EMPLOYER, schedule } from '../support/payroll.ts';
 import { startPayroll } from './payroll-stage.ts';
 
-/** Recomputes the head from a file, as docs/audit.md describes it for auditors. */
+/** Recomputes the head from a file, as docs/security.md#audit-records describes it for auditors. */
 function headOf(ndjson: string): string {
   let head = '0:';
   for (const line of ndjson.split('\n').filter((text) => text !== '')) {

@@ -39,7 +39,7 @@ function checkVariable(name: VariableName, env: Environment, needsKey: boolean):
   if (name === 'API_HOST' && !/^(localhost|::1|127\..*)$/.test(config.api.host)) {
     return warn(
       `${value}: other machines can reach the private API`,
-      'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or set it to 127.0.0.1.',
+      'Put a proxy with TLS and your own sign-on in front of it (docs/getting-started.md#the-console), or set it to 127.0.0.1.',
     );
   }
   if (plainHttpVariables(config).includes(name)) {
@@ -64,7 +64,7 @@ function checkVariable(name: VariableName, env: Environment, needsKey: boolean):
   if (!isOpenToAll) return pass(value);
   return warn(
     `${value} that every user of this machine can read or change`,
-    `Close it to others: ${SECRET_FILE_RULE} (docs/secrets.md).`,
+    `Close it to others: ${SECRET_FILE_RULE} (docs/security.md#files-with-secrets).`,
   );
 }
 

@@ -225,7 +225,7 @@ const ELECTED_ONCE: ReadonlySet<string> = new Set([
 type Overlap = Found & { pair: readonly [Line, Line]; sameDay: SameDay | null };
 type SameDay = { ended: string; on: string; begun: string };
 
-/** Reports pairs of deductions for one line of coverage. A deduction whose amounts became zero has ended (docs/provider.md). */
+/** Reports pairs of deductions for one line of coverage. A deduction whose amounts became zero has ended (docs/internals/provider.md). */
 export const OVERLAP: RunCheck<Overlap> = {
   id: 'overlap',
   title: 'Two deductions for one line of coverage',

@@ -78,7 +78,7 @@ const DECIDE = {
   at: 'items',
   query: {},
   command: 'items decide --help',
-  docs: 'open-items.md#decide',
+  docs: 'reconciliation.md#decide',
 } as const;
 
 export const MISSED_CHECKS: RunCheck<Items> = {

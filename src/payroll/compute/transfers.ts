@@ -1,4 +1,4 @@
-/** Employees who came from another employer, which still pays a last check: "A transfer" in docs/roster.md. */
+/** Employees who came from another employer, which still pays a last check: "A transfer" in docs/employment-changes.md#the-roster. */
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Employment, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { employeesOfSeveral, rosterOf } from '../../ledger/roster.ts';

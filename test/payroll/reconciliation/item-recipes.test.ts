@@ -1,4 +1,4 @@
-/** Tests the recipes of docs/open-items.md: a leave of absence, and the preview of decisions. */
+/** Tests the recipes of docs/reconciliation.md#open-items: a leave of absence, and the preview of decisions. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
