@@ -10,9 +10,9 @@ import {
   text,
 } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
+import { LIMIT_DEFAULT } from '../formats/cursor.ts';
 import { type Columns, type OpenRows, ROW_TYPES } from '../formats/rows.ts';
 
-export const LIMIT_DEFAULT = 100;
 /** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
 const LIMIT_MAX = 1_000;
 

@@ -4,12 +4,14 @@
  * with payroll's own data of each.
  */
 import { type NotNull, sql } from 'kysely';
+import Type from 'typebox';
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import { forUpdate, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { isAppError } from '../errors.ts';
+import { type PageRequest, pagesBy } from '../formats/cursor.ts';
 import { lastRecordsOf } from '../security/audit.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
@@ -205,11 +207,13 @@ export async function lastUpload(db: Db, employerId: string) {
   return upload ?? null;
 }
 
-/** Returns a page of staged censuses and their last uploads, by employer id. `next` continues the list. `employers`: only of these. */
+const censusPage = pagesBy('censuses', { 'staged.employer_id': Type.String() });
+
+/** Returns a page of staged censuses and their last uploads, by employer id. `employers`: only of these. */
 export async function listStagedCensuses(
   db: Db,
   { employerId, employers = null }: { employerId?: string | undefined; employers?: readonly string[] | null },
-  { after, limit }: { after?: string | undefined; limit: number },
+  request: PageRequest,
 ) {
   let query = db
     .selectFrom('staged_censuses as staged')
@@ -219,23 +223,18 @@ export async function listStagedCensuses(
     .select(['staged.census_id as id', 'staged.employer_id', 'staged.employee_count as employees'])
     .select(['staged.staged_at', 'taken.census_id', 'taken.employee_count as uploaded', 'taken.uploaded_at'])
     // A literal, because SQLite does not use a partial index for a bound value.
-    .where(sql<boolean>`staged.state = 'current'`)
-    .orderBy('staged.employer_id')
-    .limit(limit + 1);
+    .where(sql<boolean>`staged.state = 'current'`);
   if (employerId !== undefined) query = query.where('staged.employer_id', '=', employerId);
   if (employers !== null) query = query.where('staged.employer_id', 'in', employers);
-  if (after !== undefined) query = query.where('staged.employer_id', '>', after);
-  const rows = await query.execute();
-  const censuses = rows
-    .slice(0, limit)
-    .map(({ census_id, uploaded, uploaded_at, ...staged }) => ({
-      ...staged,
-      last_upload:
-        census_id === null || uploaded === null || uploaded_at === null
-          ? null
-          : { census_id, employees: uploaded, uploaded_at },
-    }));
-  return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employer_id ?? null) : null };
+  const page = await censusPage(query, request);
+  const data = page.data.map(({ census_id, uploaded, uploaded_at, ...staged }) => ({
+    ...staged,
+    last_upload:
+      census_id === null || uploaded === null || uploaded_at === null
+        ? null
+        : { census_id, employees: uploaded, uploaded_at },
+  }));
+  return { ...page, data };
 }
 
 /** Returns the encrypted organization of each current census: one small chunk. */

@@ -5,6 +5,7 @@ import { maskSsnsIn } from '../contract/employee.ts';
 import { FieldProblem } from '../contract/fields.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../formats/cursor.ts';
 import { jsonColumn } from '../formats/json-column.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
@@ -12,8 +13,6 @@ import { CensusHold } from './holds.ts';
 
 /** A census sync as the API and the CLI show it, without its request in the outbox. */
 export type CensusSync = ReturnType<typeof syncOf>;
-
-type SyncCursor = { requestedAt: string; syncId: string };
 
 /** `employers`: only syncs of these; null or none for all. */
 type SyncFilter = {
@@ -26,13 +25,15 @@ type SyncFilter = {
 /** The time, and the age at which a sync that is not completed is overdue. */
 type Overdue = { now: Date; overdueMs: number };
 
-/** Returns a page of syncs, newest first. `next` continues the list. */
+const syncPage = pagesBy('census-syncs', { requested_at: Type.String(), sync_id: Type.String() }, 'desc');
+
+/** Returns a page of syncs, newest first. */
 export async function listSyncs(
   db: Db,
   { employerId, employers = null, state, overdue }: SyncFilter,
-  { after, limit }: { after?: SyncCursor | undefined; limit: number },
+  request: PageRequest,
   { now, overdueMs }: Overdue,
-): Promise<{ syncs: CensusSync[]; next: SyncCursor | null }> {
+): Promise<ListPage<CensusSync>> {
   const overdueBefore = ago(now, overdueMs);
   let query = db.selectFrom('census_syncs').selectAll();
   if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
@@ -45,16 +46,8 @@ export async function listSyncs(
       where.or([where('state', 'in', ENDED), where('requested_at', '>=', overdueBefore)]),
     );
   }
-  if (after !== undefined) {
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple('requested_at', 'sync_id'), '<', tuple(after.requestedAt, after.syncId)),
-    );
-  }
-  const newestFirst = query.orderBy('requested_at', 'desc').orderBy('sync_id', 'desc');
-  const rows = await newestFirst.limit(limit + 1).execute();
-  const syncs = rows.slice(0, limit).map((row) => syncOf(row, overdueBefore));
-  const last = rows.length > limit ? syncs.at(-1) : undefined;
-  return { syncs, next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id } };
+  const page = await syncPage(query, request);
+  return { ...page, data: page.data.map((row) => syncOf(row, overdueBefore)) };
 }
 
 /** The states of a sync that is never overdue. */

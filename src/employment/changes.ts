@@ -5,7 +5,7 @@ import { isOneOf, isOneOfOrAny } from '../database/bulk.ts';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { notFound } from '../errors.ts';
-import { cursorOf } from '../formats/cursor.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../formats/cursor.ts';
 import { employmentsQuery, isEmployedBy, rosterOf } from '../ledger/roster.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery, undeliveredQuery } from '../outbox/requests.ts';
@@ -28,16 +28,15 @@ export type ChangeFilter = {
 /** The most attempts shown of one change. One that gets 403 for a year has 35,000. */
 export const ATTEMPTS_SHOWN = 100;
 
-export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
+const changePage = pagesBy('employee-changes', { seq: Type.Integer({ minimum: 1 }) }, 'desc');
 
-/** Returns a page of changes with a seq below `before`, newest first. `next` continues the list. */
+/** Returns a page of changes, newest first. */
 export async function listChanges(
   db: Db,
   { employers = null, state, employeeId, employerId, kind, from, until }: ChangeFilter,
-  { before, limit }: { before?: number | undefined; limit: number },
-): Promise<{ changes: AcceptedChange[]; next: number | null }> {
+  request: PageRequest,
+): Promise<ListPage<AcceptedChange>> {
   let query = selectChanges(db);
-  if (before !== undefined) query = query.where('seq', '<', before);
   if (employers !== null) query = query.where(names(employers));
   if (employerId !== undefined) query = query.where(concernsEmployer(employerId));
   // A literal, because SQLite does not use a partial index for a bound value.
@@ -49,13 +48,8 @@ export async function listChanges(
   if (kind !== undefined) query = query.where('kind', '=', kind);
   if (from !== undefined) query = query.where('created_at', '>=', from);
   if (until !== undefined) query = query.where('created_at', '<', until);
-  const rows = await query
-    .orderBy('seq', 'desc')
-    .limit(limit + 1)
-    .execute();
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  return { changes: await viewChanges(db, shown, employers), next: last?.seq ?? null };
+  const page = await changePage(query, request);
+  return { ...page, data: await viewChanges(db, page.data, employers) };
 }
 
 /** Returns the condition that a change names one of the employers: its record at acceptance does. */

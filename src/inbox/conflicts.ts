@@ -1,8 +1,10 @@
 /** Conflicts: other bodies received under the id of an event. The first body counts; an operator decides about later bodies. */
 import { type RawBuilder, type Selectable, sql } from 'kysely';
+import Type from 'typebox';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { holdRetention } from '../database/retention.ts';
 import type { ConflictedEventTable, ConflictTable, Db, Trx } from '../database/tables.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../formats/cursor.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 
 /** Other bodies stored per event, of up to 256 KiB each. Later ones are counted, because a sender may send any number. */
@@ -115,22 +117,15 @@ export async function conflictsOf(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** Returns a page of the stored conflicts of an event, oldest first, after the id `after`. `next` continues the list. */
+const conflictPage = pagesBy('conflicts', { conflict_id: Type.Integer({ minimum: 1 }) });
+
+/** Returns a page of the stored conflicts of an event, oldest first. */
 export async function listConflicts(
   db: Db,
   eventId: string,
-  page: { after?: number | undefined; limit: number },
-): Promise<{ conflicts: Selectable<ConflictTable>[]; next: number | null }> {
-  const rows = await db
-    .selectFrom('event_conflicts')
-    .selectAll()
-    .where('event_id', '=', eventId)
-    .where('conflict_id', '>', page.after ?? 0)
-    .orderBy('conflict_id')
-    .limit(page.limit + 1)
-    .execute();
-  const conflicts = rows.slice(0, page.limit);
-  return { conflicts, next: rows.length > page.limit ? (conflicts.at(-1)?.conflict_id ?? null) : null };
+  page: PageRequest,
+): Promise<ListPage<Selectable<ConflictTable>>> {
+  return conflictPage(db.selectFrom('event_conflicts').selectAll().where('event_id', '=', eventId), page);
 }
 
 /** A dismissal keeps its reason with the event and with each of its conflicts. */

@@ -1,8 +1,6 @@
 /** Events as the API and the command line show them. */
 import type { Selectable } from 'kysely';
-import Type from 'typebox';
 import type { ConflictTable, Db, Trx } from '../database/tables.ts';
-import { cursorOf } from '../formats/cursor.ts';
 import { type AddedVersion, type EventEffect, effectsOfEvents } from './event-effects.ts';
 import type { KeptBody, StoredEvent, WholeEvent } from './events.ts';
 import { describeEvent, nextStepOf } from './next-step.ts';
@@ -77,8 +75,6 @@ function viewAddedVersion({
     future_dated: future_dated === 1,
   };
 }
-
-export const conflictCursor = cursorOf('conflicts', Type.Integer({ minimum: 1 }));
 
 export function viewConflict(conflict: Selectable<ConflictTable>) {
   const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;

@@ -6,7 +6,7 @@ import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictedEventTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { conflict, notFound } from '../errors.ts';
-import { cursorOf } from '../formats/cursor.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
 import { type Acting, record } from '../security/audit.ts';
 import { numbersOf } from './arrivals.ts';
@@ -28,23 +28,20 @@ export type EventFilter = {
   conflict?: boolean | undefined;
 };
 
-/** Returns a page of events, newest first, before the seq `before`. `next` continues the list. */
+const eventPage = pagesBy('events', { seq: Type.Integer({ minimum: 1 }) }, 'desc');
+
+/** Returns a page of events, newest first. */
 export async function listEvents(
   db: Db,
   filter: EventFilter,
-  page: { before?: number | undefined; limit: number },
-): Promise<{ events: StoredEvent[]; next: number | null }> {
+  page: PageRequest,
+): Promise<ListPage<StoredEvent>> {
   const { above, upTo } = await numbersOf(db, filter);
-  const rows = await selectEvents(db, filter)
-    .$if(page.before !== undefined, (query) => query.where('seq', '<', page.before as number))
+  const events = selectEvents(db, filter)
     .$if(above !== undefined, (query) => query.where('seq', '>', above as number))
     .$if(upTo !== undefined, (query) => query.where('seq', '<=', upTo as number))
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit + 1)
-    .execute();
-  const events = rows.slice(0, page.limit);
-  return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
+    .selectAll();
+  return eventPage(events, page);
 }
 
 export type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictedEventTable> | null };
@@ -230,5 +227,3 @@ export function selectEvents(
       query.where('event_id', conflict === true ? 'in' : 'not in', openConflicts(db)),
     );
 }
-
-export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));

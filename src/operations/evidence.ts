@@ -13,7 +13,7 @@ import { approvalsOf, viewApproval } from '../payroll/records/approvals.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
 import { limitedAcceptances } from '../readiness/report.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
-import { allRecords } from '../security/audit-list.ts';
+import { allRecords } from './audit-files.ts';
 
 /**
  * `bodies`: with the bodies of events, else only their SHA-256. `viewer`: a caller limited to employers, whose archive has

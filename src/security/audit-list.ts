@@ -45,57 +45,21 @@ export type AuditFilter = {
   employers?: readonly string[] | null;
 };
 
-export const AUDIT_ORDERS = ['newest_first', 'oldest_first'] as const;
-type AuditOrder = (typeof AUDIT_ORDERS)[number];
-
-/** Returns a page of records. `next` continues the list past the id `past`. */
-export async function listRecords(
-  db: Db,
-  filter: AuditFilter,
-  { past, limit, order = 'newest_first' }: { past?: number | undefined; limit: number; order?: AuditOrder },
-): Promise<{ records: AuditRecord[]; next: number | null }> {
-  const isNewestFirst = order === 'newest_first';
-  const rows = await filtered(db, filter)
-    .$if(past !== undefined, (query) => query.where('record_id', isNewestFirst ? '<' : '>', past as number))
-    .selectAll()
-    .orderBy('record_id', isNewestFirst ? 'desc' : 'asc')
-    .limit(limit + 1)
-    .execute();
-  const shown = rows.slice(0, limit);
-  const next = rows.length > limit ? (shown.at(-1)?.record_id ?? null) : null;
-  return { records: shown.map(viewRecord), next };
-}
-
 /** Returns a record, or null if there is none with this id. `employers`: only a record of these; null for all. */
 export async function findRecord(
   db: Db,
   recordId: number,
   employers: readonly string[] | null,
 ): Promise<AuditRecord | null> {
-  const row = await filtered(db, { employers })
+  const row = await selectRecords(db, { employers })
     .where('record_id', '=', recordId)
     .selectAll()
     .executeTakeFirst();
   return row === undefined ? null : viewRecord(row);
 }
 
-/** Rows of a page of a file: a few hundred kilobytes. */
-const ROWS_AT_ONCE = 500;
-
-/** Yields all records that match, in pages. */
-export async function* allRecords(
-  db: Db,
-  filter: AuditFilter,
-  order: AuditOrder,
-): AsyncGenerator<AuditRecord[]> {
-  for (let past: number | null | undefined; past !== null; ) {
-    const page = await listRecords(db, filter, { past, limit: ROWS_AT_ONCE, order });
-    yield page.records;
-    past = page.next;
-  }
-}
-
-function filtered(db: Db, filter: AuditFilter) {
+/** Selects the records that match. */
+export function selectRecords(db: Db, filter: AuditFilter) {
   const { action, resourceType, resourceId, employerId, employeeId, actorId, from, until } = filter;
   const equal = {
     action,
@@ -115,7 +79,7 @@ function filtered(db: Db, filter: AuditFilter) {
   return query;
 }
 
-function viewRecord(row: AuditRecordTable): AuditRecord {
+export function viewRecord(row: AuditRecordTable): AuditRecord {
   const details = readDetails(row.details);
   if (details === null) {
     const advice = 'run "benefits-sidecar verify", and restore a backup if it reports differences';

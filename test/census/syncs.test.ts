@@ -35,7 +35,7 @@ test('a request opens a sync, and requests of one employer share its pending upl
   await ask(db, clock, 'a', 'event-2');
   await ask(db, clock, 'b', 'event-3');
   await transact(db, (trx) => requestSyncManually(trx, { employerId: 'b', ...acting(clock()) }));
-  const { syncs } = await list(db, clock);
+  const { data: syncs } = await list(db, clock);
   t.equal(syncs.length, 4);
   const opened = { employer_id: 'a', event_id: 'event-1', state: 'requested', overdue: false, problems: [] };
   t.match(
@@ -60,7 +60,7 @@ test('a manual request makes a waiting upload due now', async (t, { db }) => {
     requestSyncManually(trx, { employerId: 'a', ...acting(clock()) }),
   );
   t.match(await db.selectFrom('outbox').select('due_at').execute(), [{ due_at: clock().toISOString() }]);
-  t.ok((await list(db, clock)).syncs.some(({ id }) => id === syncId));
+  t.ok((await list(db, clock)).data.some(({ id }) => id === syncId));
 });
 
 test('a completion completes the syncs whose upload started before it was received', async (t, { db }) => {
@@ -81,7 +81,7 @@ test('a completion completes the syncs whose upload started before it was receiv
   const complete = { employerId: 'a', eventId: 'done', receivedAt: at(0), now: at(5) };
   t.equal(await transact(db, (trx) => completeSyncs(trx, complete)), 1);
   t.equal(await transact(db, (trx) => completeSyncs(trx, complete)), 0, 'only once');
-  const { syncs } = await list(db, clock, { state: 'completed' });
+  const { data: syncs } = await list(db, clock, { state: 'completed' });
   t.match(syncs, [{ event_id: 'before', completed_at: at(5) }]);
 });
 
@@ -91,21 +91,21 @@ test('syncs are listed newest first, in pages, by employer, state and delay', as
     await ask(db, clock, n % 2 === 0 ? 'a' : 'b', `event-${n}`);
     if (n !== 3) clock.advance(60_000);
   }
-  const ids = (page: Awaited<ReturnType<typeof list>>) => page.syncs.map(({ event_id }) => event_id);
+  const ids = (page: Awaited<ReturnType<typeof list>>) => page.data.map(({ event_id }) => event_id);
   const all = ids(await list(db, clock));
   t.equal(all[0], 'event-5');
   t.equal(all[4], 'event-1');
   const first = await list(db, clock, {}, { limit: 2 });
-  const second = await list(db, clock, {}, { limit: 2, after: first.next });
-  const third = await list(db, clock, {}, { limit: 2, after: second.next });
+  const second = await list(db, clock, {}, { limit: 2, cursor: String(first.next_cursor) });
+  const third = await list(db, clock, {}, { limit: 2, cursor: String(second.next_cursor) });
   t.strictSame([...ids(first), ...ids(second), ...ids(third)], all);
-  t.equal(third.next, null);
+  t.equal(third.next_cursor, null);
   t.strictSame(ids(await list(db, clock, { employerId: 'a' })), ['event-4', 'event-2']);
   t.strictSame(ids(await list(db, clock, { state: 'waiting' })), []);
   clock.advance(HOUR_MS - 2 * 60_000);
   t.strictSame(ids(await list(db, clock, { overdue: true })), ['event-2', 'event-1']);
   t.strictSame(ids(await list(db, clock, { overdue: false })).length, 3);
-  const overdue = (await list(db, clock)).syncs.map(({ overdue }) => overdue);
+  const overdue = (await list(db, clock)).data.map(({ overdue }) => overdue);
   t.strictSame(overdue, [false, false, false, true, true]);
 });
 
@@ -142,9 +142,9 @@ for (const [state, act] of Object.entries(STALLED)) {
     const dismissed_at = clock().toISOString();
     clock.advance(2 * HOUR_MS);
     t.equal(await readinessOf(db, clock), 0, 'nor is it overdue');
-    const { syncs } = await list(db, clock, { state: 'dismissed', overdue: false });
+    const { data: syncs } = await list(db, clock, { state: 'dismissed', overdue: false });
     t.match(syncs, [{ id, state: 'dismissed', overdue: false, dismissed_at, dismissed_reason: 'left us' }]);
-    t.strictSame((await list(db, clock, { overdue: true })).syncs, []);
+    t.strictSame((await list(db, clock, { overdue: true })).data, []);
   });
 }
 
@@ -158,7 +158,7 @@ test('only a sync that waits, failed or is overdue can be dismissed', async (t, 
   await t.rejects(dismiss(db, clock, 'unknown'), { code: 'NOT_FOUND' });
   clock.advance(HOUR_MS);
   t.equal(await dismiss(db, clock, id, 'again'), false);
-  t.match((await list(db, clock)).syncs, [{ id, dismissed_reason: 'left us' }], 'the first reason stays');
+  t.match((await list(db, clock)).data, [{ id, dismissed_reason: 'left us' }], 'the first reason stays');
 });
 
 test('a completion ends a sync whose first upload started before it', async (t, { db }) => {
@@ -176,7 +176,7 @@ test('a completion ends a sync whose first upload started before it', async (t, 
     await start(trx, String(request_id));
     await completeSyncs(trx, { employerId: 'a', eventId: 'done', receivedAt, now });
   });
-  t.match((await list(db, clock)).syncs, [{ id, state: 'completed' }]);
+  t.match((await list(db, clock)).data, [{ id, state: 'completed' }]);
 });
 
 test('a staged census continues no dismissed sync, and a new request starts another', async (t, { db }) => {
@@ -185,10 +185,10 @@ test('a staged census continues no dismissed sync, and a new request starts anot
   await dismiss(db, clock, id);
   const now = clock().toISOString();
   await transact(db, (trx) => reviveSyncs(trx, { employerId: 'a', uploading: null, now }));
-  t.match((await list(db, clock)).syncs, [{ id, state: 'dismissed' }]);
+  t.match((await list(db, clock)).data, [{ id, state: 'dismissed' }]);
   clock.advance(MINUTE_MS);
   await ask(db, clock, 'a', 'event-2');
-  t.match((await list(db, clock)).syncs, [
+  t.match((await list(db, clock)).data, [
     { event_id: 'event-2', state: 'requested' },
     { id, state: 'dismissed' },
   ]);
@@ -219,7 +219,7 @@ test('the service’s completion completes a dismissed sync whose upload it rece
     ),
     1,
   );
-  t.match((await list(db, clock)).syncs, [{ id, state: 'completed', dismissed_reason: 'left us' }]);
+  t.match((await list(db, clock)).data, [{ id, state: 'completed', dismissed_reason: 'left us' }]);
 });
 
 test('nothing that happens to a sync changes those of other employers', async (t, { db }) => {

@@ -8,6 +8,7 @@ import {
   listChanges,
   undeliveredChanges,
 } from '../../src/employment/changes.ts';
+import { allPages } from '../../src/formats/cursor.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
 import { cancelManually, retryManually } from '../../src/outbox/manual.ts';
 import { SENDING_OFF, startPilot } from '../../src/outbox/pilot.ts';
@@ -22,7 +23,7 @@ import { oweCensus, report, service } from './stage.ts';
 const NOW = START.toISOString();
 
 const idsOf = async (db: Db, filter: ChangeFilter = {}) =>
-  (await listChanges(db, filter, { limit: 100 })).changes.map((change) => change.id);
+  (await listChanges(db, filter, { limit: 100 })).data.map((change) => change.id);
 
 const retryChange = (db: Db, id: string, options: Parameters<typeof retryManually>[2]) =>
   actOnChange(db, id, (trx) => retryManually(trx, id, options));
@@ -47,12 +48,8 @@ onEitherEngine('changes are listed newest first, in pages, without census upload
   for (let index = 0; index < 5; index += 1) ids.push(await report(db, 'demographic', `e-${index}`));
   await oweCensus(db);
   const seen: string[] = [];
-  for (let before: number | undefined; ; ) {
-    const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
+  for await (const changes of allPages((cursor) => listChanges(db, {}, { cursor, limit: 2 })))
     seen.push(...changes.map((change) => change.id));
-    if (next === null) break;
-    before = next;
-  }
   t.strictSame(seen, ids.toReversed());
   t.equal(await findChange(db, 'no-such-change'), null);
 });
@@ -218,6 +215,6 @@ onEitherEngine('a change’s view contains nothing of its body', async (t) => {
   answers.set(id, 422);
   says.error = `${marker} 987-65-4321`;
   await send();
-  const { changes } = await listChanges(db, {}, { limit: 9 });
+  const { data: changes } = await listChanges(db, {}, { limit: 9 });
   t.notMatch(JSON.stringify([changes, await found(db, id)]), /Marker|4321/);
 });

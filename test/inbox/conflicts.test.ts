@@ -30,7 +30,7 @@ async function withConflicts(t: Test, others: number): Promise<Db> {
 }
 
 async function stored(db: Db, eventId = 'msg_1'): Promise<string[]> {
-  const { conflicts } = await listConflicts(db, eventId, { limit: 1_000 });
+  const { data: conflicts } = await listConflicts(db, eventId, { limit: 1_000 });
   return conflicts.map(({ body }) => String(body));
 }
 

@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { allPages } from '../../src/formats/cursor.ts';
 import { listConflicts } from '../../src/inbox/conflicts.ts';
 import {
   dismissEvent,
@@ -45,19 +46,11 @@ function ids(events: { event_id: string }[]): string[] {
 
 test('events are listed newest first, page by page, each once', async (t, { db }) => {
   const seen: string[] = [];
-  let before: number | undefined;
-  for (;;) {
-    const { events, next } = await listEvents(db, {}, { before, limit: 3 });
-    seen.push(...ids(events));
-    if (next === null) break;
-    t.equal(events.length, 3);
-    before = next;
-  }
-  t.strictSame(seen, [
-    ...'pending tie-second tie-first quarantined-2 ignored applied quarantined-1'.split(' '),
-  ]);
+  for await (const events of allPages((cursor) => listEvents(db, {}, { cursor, limit: 3 })))
+    seen.push(ids(events).join(' '));
+  t.strictSame(seen, ['pending tie-second tie-first', 'quarantined-2 ignored applied', 'quarantined-1']);
   const exact = await listEvents(db, {}, { limit: 7 });
-  t.equal(exact.next, null, 'no empty page after the last');
+  t.equal(exact.next_cursor, null, 'no empty page after the last');
 });
 
 test('a list of events applies all its filters', async (t, { db }) => {
@@ -79,7 +72,7 @@ test('a list of events applies all its filters', async (t, { db }) => {
     [{ from: '2026-03-01T12:00:00.001Z' }, []],
   ];
   for (const [filter, expected] of filters) {
-    const { events } = await listEvents(db, filter, { limit: 10 });
+    const { data: events } = await listEvents(db, filter, { limit: 10 });
     t.strictSame(ids(events), expected, JSON.stringify(filter));
   }
 });
@@ -92,7 +85,7 @@ test('an event in any state can be reprocessed, which clears its previous result
     await transact(db, (trx) => reprocessEvent(trx, eventId, ACTING));
   const unknown = transact(db, (trx) => reprocessEvent(trx, 'unknown', ACTING));
   await t.rejects(unknown, { code: 'NOT_FOUND' });
-  const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
+  const { data: events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
   t.strictSame(
     events.map(({ event_id, reprocessed, reason, finished_at, dismissed_at }) => [
       event_id,
@@ -124,7 +117,7 @@ test('many events are reprocessed in batches, each once', async (t, { db }) => {
     'the events that are not pending yet',
   );
   t.strictSame(await step({}, 0, 100), { reprocessed: 0, withoutBody: 0, next: null });
-  const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
+  const { data: events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
   t.equal(events.length, 7);
 });
 
@@ -144,13 +137,13 @@ test('only quarantined, conflicting and future-dated events can be dismissed', a
   t.match((await getEvent(db, 'tie-second'))?.event, marks);
   const conflicted = await getEvent(db, 'applied');
   t.match(conflicted?.conflicts, marks);
-  t.match((await listConflicts(db, 'applied', { limit: 10 })).conflicts, [marks]);
+  t.match((await listConflicts(db, 'applied', { limit: 10 })).data, [marks]);
   t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
   for (const [dismissed, expected] of [
     [false, ['quarantined-2']],
     [true, ['quarantined-1']],
   ] as const) {
-    const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
+    const { data: events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
     t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
   }
 });

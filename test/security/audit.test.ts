@@ -1,5 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { AUDIT_ORDERS, listRecords } from '../../src/operations/audit-files.ts';
 import {
   type Action,
   record,
@@ -9,7 +10,7 @@ import {
   tokenActor,
 } from '../../src/security/audit.ts';
 import { type Head, hashAfter, headText, parseHead, readHead } from '../../src/security/audit-chain.ts';
-import { type AuditFilter, listRecords } from '../../src/security/audit-list.ts';
+import type { AuditFilter } from '../../src/security/audit-list.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { compareHead, verifyAudit } from '../../src/security/verify-audit.ts';
 import { altering } from '../cli/alter.ts';
@@ -36,16 +37,16 @@ test('a record keeps who acted, when, on what, and why', async (t, { db }) => {
   t.equal(await transact(db, (trx) => record(trx, acting(AT), reprocessed)), 2);
   const page = await listRecords(db, { resourceType: 'census-sync', resourceId: 's/1' }, { limit: 1 });
   t.strictSame(page, {
-    records: [
+    data: [
       {
         ...{ id: '1', recorded_at: AT },
         actor: { kind: 'token', issuer: null, id: 'tok_1', name: 'payroll', acting_user: 'Zoë 🙂' },
         ...{ action: 'census-sync.dismiss', resource_type: 'census-sync', resource_id: 's/1' },
         ...{ employer_id: 'acme', employee_id: null, details, reason },
-        ...{ reason_hash: page.records[0]?.reason_hash, hash: page.records[0]?.hash },
+        ...{ reason_hash: page.data[0]?.reason_hash, hash: page.data[0]?.hash },
       },
     ],
-    next: null,
+    ...{ has_more: false, next_cursor: null },
   });
 });
 
@@ -59,13 +60,17 @@ test('records are filtered and paged in either order', async (t, { db }) => {
     ]),
   );
   const idsOf = async (filter: AuditFilter, page: Parameters<typeof listRecords>[2] = { limit: 10 }) =>
-    (await listRecords(db, filter, page)).records.map(({ id }) => id).join(' ');
+    (await listRecords(db, filter, page)).data.map(({ id }) => id).join(' ');
   t.equal(await idsOf({}), '3 2 1');
   t.equal(await idsOf({}, { limit: 10, order: 'oldest_first' }), '1 2 3');
-  t.equal(await idsOf({}, { limit: 1, past: 3 }), '2');
-  t.equal(await idsOf({}, { limit: 1, past: 1, order: 'oldest_first' }), '2');
-  t.equal((await listRecords(db, {}, { limit: 2 })).next, 2);
-  t.equal((await listRecords(db, {}, { limit: 3 })).next, null);
+  for (const order of AUDIT_ORDERS) {
+    const first = await listRecords(db, {}, { limit: 2, order });
+    t.equal(
+      await idsOf({}, { limit: 2, order, cursor: String(first.next_cursor) }),
+      order === 'newest_first' ? '1' : '3',
+    );
+    t.equal((await listRecords(db, {}, { limit: 3, order })).next_cursor, null);
+  }
   const filtered: Record<string, AuditFilter[]> = {
     1: [{ action: 'event.dismiss' }],
     '2 1': [{ resourceType: 'event' }],
@@ -86,7 +91,7 @@ test('work of several transactions that fails ends with a record of its failure'
   const failing = () => Promise.reject(Object.assign(new Error('the disk is full'), { code: 'DISK_FULL' }));
   const recording = recordStartAndEnd(db, by, rotated, failing, () => ({}));
   await t.rejects(recording, { code: 'DISK_FULL' });
-  const { records } = await listRecords(db, {}, { limit: 10, order: 'oldest_first' });
+  const { data: records } = await listRecords(db, {}, { limit: 10, order: 'oldest_first' });
   const details = [{ phase: 'start' }, { phase: 'end', failed: 'DISK_FULL' }];
   t.equal(JSON.stringify(records.map((entry) => entry.details)), JSON.stringify(details));
 });
@@ -102,7 +107,7 @@ test('a transaction that fails leaves no record and no gap', async (t, { db }) =
 
 test('ids follow the order of commits without gaps, however many act at once', async (t, { db }) => {
   await Promise.all(Array.from({ length: 20 }, () => recordMade(db)));
-  const { records } = await listRecords(db, { resourceId: 'e' }, { limit: 100, order: 'oldest_first' });
+  const { data: records } = await listRecords(db, { resourceId: 'e' }, { limit: 100, order: 'oldest_first' });
   for (const [index, { id }] of records.entries()) t.equal(Number(id), index + 1);
   t.equal(records.length, 20);
 });
@@ -113,7 +118,7 @@ test('audit records are append-only', async (t, { db }) => {
   await t.rejects(changing, /audit_records are append-only/);
   const removing = transact(db, (trx) => trx.deleteFrom('audit_records').execute());
   await t.rejects(removing, /audit_records are append-only/);
-  t.match(await listRecords(db, {}, { limit: 1 }), { records: [{ reason: null }] });
+  t.match(await listRecords(db, {}, { limit: 1 }), { data: [{ reason: null }] });
 });
 
 test('the chain has the same hashes on both engines', async (t, { db }) => {

@@ -2,21 +2,14 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { notFound } from '../../errors.ts';
-import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
+import { AUDIT_ORDERS, allRecords, csvOfRecords, listRecords } from '../../operations/audit-files.ts';
 import { SettingDifference, settingDifferences } from '../../payroll/settings/differences.ts';
 import { ACTIONS } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
-import {
-  AUDIT_ORDERS,
-  type AuditFilter,
-  AuditRecord,
-  allRecords,
-  findRecord,
-  listRecords,
-} from '../../security/audit-list.ts';
+import { type AuditFilter, AuditRecord, findRecord } from '../../security/audit-list.ts';
 import { assertKnownFilter, employersOf } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
-import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, listOf, ownId, pageOf } from '../schemas.ts';
+import { cursor, idFilter, instant, limit, listOf, ownId, pageOf } from '../schemas.ts';
 
 const Query = field.closed({
   action: Type.Optional({ ...field.oneOf(ACTIONS), description: 'Only this action.' }),
@@ -74,14 +67,10 @@ export const listAuditRecords = operation({
   },
   refuses: ['NOT_ACCEPTABLE', 'NOT_FOUND'],
   async run(call, parts) {
-    const { cursor, limit = LIMIT_DEFAULT, order } = call.query;
-    const page = { past: auditCursor.decode(cursor), limit, ...(order !== undefined && { order }) };
-    const { records, next } = await listRecords(parts.db, await filterOf(call, parts), page);
-    return auditCursor.page(records, next);
+    return listRecords(parts.db, await filterOf(call, parts), call.query);
   },
   async files(call, parts) {
-    const { order = AUDIT_ORDERS[0] } = call.query;
-    return { rows: allRecords(parts.db, await filterOf(call, parts), order), csv: csvOfRecords };
+    return { rows: allRecords(parts.db, await filterOf(call, parts), call.query.order), csv: csvOfRecords };
   },
 });
 

@@ -8,22 +8,11 @@ import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { notFound } from '../../errors.ts';
-import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
-import {
-  cursor,
-  Dismissal,
-  flag,
-  idFilter,
-  LIMIT_DEFAULT,
-  limit,
-  NewEmployerId,
-  ownId,
-  pageOf,
-} from '../schemas.ts';
+import { cursor, Dismissal, flag, idFilter, limit, NewEmployerId, ownId, pageOf } from '../schemas.ts';
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
@@ -79,8 +68,6 @@ const Release = field.component('CensusReleaseRequest', {
   ),
 });
 
-const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
-
 export const listCensusSyncs = operation({
   id: 'listCensusSyncs',
   group: 'Census',
@@ -100,9 +87,8 @@ export const listCensusSyncs = operation({
   response: { 200: pageOf(Sync) },
   async run({ query, caller }, { db, sharedNow, overdueMs }) {
     const filter = { ...query, employerId: query.employer_id, employers: employersOf({ caller }) };
-    const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-    const { syncs, next } = await listSyncs(db, filter, page, { now: await sharedNow(db), overdueMs });
-    return position.page(shown(syncs), next);
+    const page = await listSyncs(db, filter, query, { now: await sharedNow(db), overdueMs });
+    return { ...page, data: shown(page.data) };
   },
 });
 

@@ -6,11 +6,10 @@ import { currentCensus, listStagedCensuses, uploadBody } from '../../census/stag
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { notFound } from '../../errors.ts';
-import { cursorOf } from '../../formats/cursor.ts';
 import { by, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
 import { operation } from '../operation.ts';
-import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, EmployerId, idFilter, limit, pageOf } from '../schemas.ts';
 import { CENSUS } from './census-uploads.ts';
 
 export const getCensus = operation({
@@ -76,8 +75,6 @@ const StagedCensusList = field.component(
   'A page of staged censuses and the census source.',
 );
 
-const position = cursorOf('censuses', Type.String());
-
 export const listCensuses = operation({
   id: 'listCensuses',
   group: 'Census',
@@ -93,11 +90,10 @@ export const listCensuses = operation({
   response: { 200: StagedCensusList },
   async run({ query, caller }, { db, sharedNow, censusFrom, censusMaxAgeMs }) {
     const filter = { employerId: query.employer_id, employers: employersOf({ caller }) };
-    const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-    const { censuses, next } = await listStagedCensuses(db, filter, page);
+    const page = await listStagedCensuses(db, filter, query);
     const freshSince = ago(await sharedNow(db), censusMaxAgeMs);
-    const shown = censuses.map((census) => ({ ...census, fresh: census.staged_at >= freshSince }));
-    return { ...position.page(shown, next), source: censusFrom };
+    const data = page.data.map((census) => ({ ...census, fresh: census.staged_at >= freshSince }));
+    return { ...page, data, source: censusFrom };
   },
 });
 

@@ -4,14 +4,14 @@ import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduc
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { notFound } from '../../errors.ts';
-import { cursorOf } from '../../formats/cursor.ts';
+import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduction-views.ts';
 import * as ledger from '../../ledger/deductions.ts';
 import { DaysInEffect, timelineOfDeduction } from '../../ledger/timeline.ts';
 import { assertKnownFilter, viewerOf } from '../employers.ts';
 import { operation, type Parts } from '../operation.ts';
 import { Refusal } from '../problem.ts';
-import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, flag, idFilter, instant, limit, pageOf } from '../schemas.ts';
 import { assertKnown, DeductionId } from './deduction-assignments.ts';
 
 const STATE = {

@@ -7,18 +7,18 @@ import {
   type AcceptedChange,
   ATTEMPTS_SHOWN,
   actOnChange,
-  changeCursor,
   findChange,
   listChanges,
 } from '../../employment/changes.ts';
 import { notFound } from '../../errors.ts';
+import { EMPTY_PAGE } from '../../formats/cursor.ts';
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
 import { SENDING_OFF } from '../../outbox/pilot.ts';
 import { type Acting, forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
-import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { cursor, flag, idFilter, instant, limit, ownId, pageOf } from '../schemas.ts';
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
 const status = field.nullable(field.integer('The HTTP status of the response. Null if there was none.'));
@@ -122,13 +122,11 @@ export const listEmployeeChanges = operation({
   response: { 200: pageOf(ChangeSummary) },
   refuses: ['NOT_FOUND'],
   async run(call, { db }) {
-    const { cursor, limit = LIMIT_DEFAULT, employee_id, employer_id, ...filter } = call.query;
+    const { employee_id, employer_id, ...filter } = call.query;
     await assertKnownFilter(call, { db }, employer_id);
-    const page = { before: changeCursor.decode(cursor), limit };
-    if (employer_id !== undefined && !seesEmployer(call, employer_id)) return changeCursor.page([], null);
+    if (employer_id !== undefined && !seesEmployer(call, employer_id)) return EMPTY_PAGE;
     const ids = { employeeId: employee_id, employerId: employer_id, employers: employersOf(call) };
-    const { changes, next } = await listChanges(db, { ...filter, ...ids }, page);
-    return changeCursor.page(changes, next);
+    return listChanges(db, { ...filter, ...ids }, call.query);
   },
 });
 

@@ -3,7 +3,7 @@ import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
-import { changeCursor, listChanges } from '../../employment/changes.ts';
+import { listChanges } from '../../employment/changes.ts';
 import { counted, notFound } from '../../errors.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
@@ -16,7 +16,7 @@ import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-it
 import { mayAlso } from '../auth.ts';
 import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { operation } from '../operation.ts';
-import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
 
@@ -156,7 +156,7 @@ export const getEmployee = operation({
     const changes = mayAlso(call.caller, 'changes:read')
       ? await listChanges(db, { employeeId, employers: employersOf(call) }, { limit: SHOWN })
       : null;
-    const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
+    const isKnown = facts.length + deductions.deductions.length + (changes?.data.length ?? 0) > 0;
     if (!isKnown) throw notFound('employee');
     const employers = employments.map(({ employer_id }) => employer_id);
     const of = `?employee_id=${encodeURIComponent(employeeId)}`;
@@ -180,9 +180,7 @@ export const getEmployee = operation({
         url: DEDUCTIONS + of,
       },
       ...(await unappliedOf(db, employeeId, viewer)),
-      ...(changes !== null && {
-        changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
-      }),
+      ...(changes !== null && { changes: { ...changes, url: CHANGES + of } }),
       ...(mayAlso(call.caller, 'runs:read') && {
         open_items: await itemsOfEmployee(db, employeeId, employers, { today, viewer, limit: SHOWN }),
       }),
@@ -208,8 +206,7 @@ export const listPaychecksOfEmployee = operation({
   async run(call, parts) {
     const { employee_id: employeeId } = call.params;
     const employers = await seenEmployersOf(parts.db, call, employeeId);
-    const page = { ...call.query, limit: call.query.limit ?? LIMIT_DEFAULT };
-    return listPaychecks(parts.db, employeeId, { employers, viewer: viewerOf(call, parts) }, page);
+    return listPaychecks(parts.db, employeeId, { employers, viewer: viewerOf(call, parts) }, call.query);
   },
 });
 

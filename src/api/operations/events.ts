@@ -5,14 +5,14 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { notFound } from '../../errors.ts';
 import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
 import { EFFECTS, EVENT_FLAGS, EventSubject } from '../../inbox/event-effects.ts';
-import { conflictCursor, viewConflict, viewEvents, viewWholeEvent } from '../../inbox/event-views.ts';
+import { viewConflict, viewEvents, viewWholeEvent } from '../../inbox/event-views.ts';
 import * as inbox from '../../inbox/events.ts';
 import { NEXT_STEPS } from '../../inbox/next-step.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { DaysInEffect } from '../../ledger/timeline.ts';
 import { mayAlso } from '../auth.ts';
 import { operation } from '../operation.ts';
-import { cursor, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { cursor, flag, instant, limit, ownId, pageOf } from '../schemas.ts';
 
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
 
@@ -148,9 +148,8 @@ export const listEvents = operation({
   query: field.closed({ ...EventQuery, limit }),
   response: { 200: pageOf(EventSummary) },
   async run({ query, caller }, { db }) {
-    const page = { before: inbox.eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-    const { events, next } = await inbox.listEvents(db, { ...query, eventType: query.event_type }, page);
-    return inbox.eventCursor.page(await viewEvents(db, events, mayAlso(caller, 'ledger:read')), next);
+    const page = await inbox.listEvents(db, { ...query, eventType: query.event_type }, query);
+    return { ...page, data: await viewEvents(db, page.data, mayAlso(caller, 'ledger:read')) };
   },
 });
 
@@ -196,10 +195,9 @@ export const listEventConflicts = operation({
   response: { 200: pageOf(EventConflict) },
   refuses: ['NOT_FOUND'],
   async run({ params: { event_id }, query }, { db }) {
-    const page = { after: conflictCursor.decode(query.cursor), limit: query.limit ?? CONFLICTS_LIMIT };
     await storedEvent(db, event_id);
-    const { conflicts, next } = await listConflicts(db, event_id, page);
-    return conflictCursor.page(conflicts.map(viewConflict), next);
+    const page = await listConflicts(db, event_id, { limit: CONFLICTS_LIMIT, ...query });
+    return { ...page, data: page.data.map(viewConflict) };
   },
 });
 

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
+import { LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
 import { decideItems } from '../../payroll/reconciliation/decide-items.ts';
@@ -30,7 +31,7 @@ import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { created, operation, type Parts } from '../operation.ts';
-import { cursor, EmployerId, fileOf, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
+import { cursor, EmployerId, fileOf, idFilter, limit, listOf, pageOf } from '../schemas.ts';
 import { EmployeeId, seenEmployersOf } from './employees.ts';
 
 const FILTER = {
@@ -183,7 +184,7 @@ export const listItemDecisions = operation({
   response: { 200: pageOf(ListedDecision) },
   run({ params, query }, { db }) {
     const filter = { itemId: query.item_id, employeeId: query.employee_id };
-    return listDecisions(db, params.employer_id, filter, { ...query, limit: query.limit ?? LIMIT_DEFAULT });
+    return listDecisions(db, params.employer_id, filter, query);
   },
 });
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { cursorOf } from '../../formats/cursor.ts';
+import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { hasFactsAfter } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { amountOf, type Cents } from '../../money.ts';
@@ -11,7 +11,7 @@ import { readHead } from '../../security/audit-chain.ts';
 import { isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, flag, LIMIT_DEFAULT, limit } from '../schemas.ts';
+import { cursor, flag, limit } from '../schemas.ts';
 
 const SORTS = ['difference', 'employee_id', 'member_amount', 'previous_member_amount'] as const;
 

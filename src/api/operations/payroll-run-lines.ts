@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
-import { cursorOf } from '../../formats/cursor.ts';
+import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { FLAG_NAMES } from '../../formats/flags.ts';
 import { CHANGES, LINE_KINDS, type LineRecord } from '../../payroll/calculation/line.ts';
 import { TakenReport, recordTaken as takeReport } from '../../payroll/facts/taken.ts';
@@ -20,7 +20,7 @@ import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
+import { cursor, fileOf, flag, idFilter, limit, listOf, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
 
 const LineQuery = field.closed({

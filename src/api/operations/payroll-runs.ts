@@ -9,7 +9,6 @@ import {
   PayrollRun,
   PayrollRunOutline,
   PayrollRunSummary,
-  runCursor,
   viewRunSummary,
   viewStoredRun,
 } from '../../payroll/lifecycle/run-view.ts';
@@ -21,7 +20,7 @@ import { actingIn, mayAlso } from '../auth.ts';
 import { assertKnownFilter, employersOf, viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, idFilter, limit, pageOf } from '../schemas.ts';
 import { RunReadiness, readinessOfReviewed } from './readiness.ts';
 
 export const listPayrollRuns = operation({
@@ -46,9 +45,8 @@ export const listPayrollRuns = operation({
     const { query } = call;
     await assertKnownFilter(call, { db }, query.employer_id);
     const filter = { ...query, employerId: query.employer_id, employers: employersOf(call) };
-    const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-    const { runs, next } = await listRuns(db, filter, page);
-    return runCursor.page(runs.map(viewRunSummary), next);
+    const page = await listRuns(db, filter, query);
+    return { ...page, data: page.data.map(viewRunSummary) };
   },
 });
 

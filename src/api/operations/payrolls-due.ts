@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
 import { isAppError } from '../../errors.ts';
-import { cursorOf } from '../../formats/cursor.ts';
+import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import {
   MISSING,
@@ -29,7 +29,7 @@ import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, idFilter, limit, pageOf } from '../schemas.ts';
 import { questionOf } from './readiness.ts';
 
 const RunComputation = field.component(
@@ -136,23 +136,18 @@ export const listPayrollsDue = operation({
       employer_id === undefined ? employersOf(call) : [employer_id].filter((id) => seesEmployer(call, id));
     const all = await payrollsDue(db, employers, now(), call.caller?.person ?? null);
     const due = all.filter((row) => sortKeyOf(row) > after);
-    const size = query.limit ?? LIMIT_DEFAULT;
-    const page = due.slice(0, size);
-    const last = page.at(-1);
-    const next = due.length > size && last !== undefined ? sortKeyOf(last) : null;
-    const finalizedRuns = page.flatMap(({ state, run_id }) =>
+    const page = dueCursor.cut(due, query.limit ?? LIMIT_DEFAULT, sortKeyOf);
+    const finalizedRuns = page.data.flatMap(({ state, run_id }) =>
       state === 'finalized' && run_id !== null ? [run_id] : [],
     );
     const figures = await finalFigures(db, finalizedRuns);
     const downloads = await lastTimesOf(db, 'run.download', finalizedRuns);
-    return dueCursor.page(
-      page.map((row) => {
-        const ofRun = figures.get(row.run_id ?? '');
-        const downloaded_at = downloads.get(row.run_id) ?? null;
-        return viewDue(row, ofRun === undefined ? null : { ...ofRun, downloaded_at });
-      }),
-      next,
-    );
+    const data = page.data.map((row) => {
+      const ofRun = figures.get(row.run_id ?? '');
+      const downloaded_at = downloads.get(row.run_id) ?? null;
+      return viewDue(row, ofRun === undefined ? null : { ...ofRun, downloaded_at });
+    });
+    return { ...page, data };
   },
 });
 

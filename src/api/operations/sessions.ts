@@ -3,12 +3,12 @@ import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { notFound } from '../../errors.ts';
-import { cursorOf } from '../../formats/cursor.ts';
+import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { type Ending, endSessions, listSessions as sessionsOf } from '../../security/sessions.ts';
 import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
-import { cursor, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { cursor, limit, ownId, pageOf } from '../schemas.ts';
 
 const Session = field.component(
   'Session',

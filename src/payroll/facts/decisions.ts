@@ -1,7 +1,9 @@
 /** Decisions on open items: append-only, numbered per employer. A run keeps the number of the last one that it knew. */
 import type { SelectQueryBuilder } from 'kysely';
+import Type from 'typebox';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, ItemDecisionTable, Tables, Trx } from '../../database/tables.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { amountOrNull, type Cents, centsOf, centsOrNull } from '../../money.ts';
 import type { Acting, Made } from '../../security/audit.ts';
 import { type Fact, type FactContent, insertFacts, lastNumber, withMakers } from '../../security/facts.ts';
@@ -102,13 +104,15 @@ export async function decisionsOnRun(db: Db | Trx, runId: string, most: number):
 /** `itemId`: decisions on this item, and holds of all items of its employee `employeeId`. */
 type DecisionFilter = { itemId: string | null; employeeId: string | null };
 
-/** Returns at most `limit` decisions of an employer, the newest first, with numbers below `before`. */
+const decisionPage = pagesBy('item-decisions', { decision_id: Type.Integer({ minimum: 1 }) }, 'desc');
+
+/** Returns a page of the decisions of an employer, the newest first. */
 export async function newestDecisions(
   db: Db | Trx,
   employerId: string,
   { itemId, employeeId }: DecisionFilter,
-  { before, limit }: { before: number | undefined; limit: number },
-): Promise<MadeDecision[]> {
+  request: PageRequest,
+): Promise<ListPage<MadeDecision>> {
   const decisions = db
     .selectFrom('item_decisions')
     .selectAll('item_decisions')
@@ -116,11 +120,8 @@ export async function newestDecisions(
     .$if(employeeId !== null, (query) => query.where('employee_id', '=', employeeId as string))
     .$if(itemId !== null, (query) =>
       query.where((eb) => eb.or([eb('item_id', '=', itemId), eb('item_id', 'is', null)])),
-    )
-    .$if(before !== undefined, (query) => query.where('decision_id', '<', before as number))
-    .orderBy('decision_id', 'desc')
-    .limit(limit);
-  return withMaker(decisions);
+    );
+  return decisionPage(decisions, request, withMaker);
 }
 
 async function withMaker(

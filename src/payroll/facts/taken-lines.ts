@@ -4,7 +4,7 @@ import { component, nullableText, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
-import { cursorOf, type ListPage } from '../../formats/cursor.ts';
+import { EMPTY_PAGE, type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { LineRecord, lineKey } from '../calculation/line.ts';
 import { frozenLines, storedRecords } from '../records/frozen-lines.ts';
@@ -30,10 +30,11 @@ export const TakenLine = component(
 );
 export type TakenLine = Static<typeof TakenLine>;
 
-const takenCursor = cursorOf(
-  'taken-lines',
-  Type.Object({ report: Type.Integer({ minimum: 1 }), employeeId: Type.String(), line: Type.String() }),
-);
+const linePage = pagesBy('taken-lines', {
+  'taken_lines.report': Type.Integer({ minimum: 1 }),
+  employee_id: Type.String(),
+  line: Type.String(),
+});
 
 type TakenFilter = { reportId?: string | undefined; employeeId?: string | undefined };
 
@@ -42,35 +43,19 @@ export async function listTakenLines(
   db: Db,
   stored: StoredRun,
   { reportId, employeeId }: TakenFilter,
-  page: { cursor?: string | undefined; limit: number },
+  request: PageRequest,
 ): Promise<ListPage<TakenLine>> {
-  const after = takenCursor.decode(page.cursor);
-  if (stored.freeze_id === null) return takenCursor.page([], null);
-  const rows = await recordedLines(db)
+  if (stored.freeze_id === null) return EMPTY_PAGE;
+  const lines = recordedLines(db)
     .where('taken_lines.run_id', '=', stored.run_id)
     .select(['taken_lines.report', 'employee_id', 'line', 'amount', 'owed'])
     .$if(reportId !== undefined, (query) => query.where('taken_lines.report', '=', Number(reportId)))
-    .$if(employeeId !== undefined, (query) => query.where('employee_id', '=', employeeId as string))
-    .$if(after !== undefined, (query) =>
-      query.where(({ eb, refTuple, tuple }) => {
-        const { report, employeeId, line } = after as NonNullable<typeof after>;
-        return eb(
-          refTuple('taken_lines.report', 'employee_id', 'line'),
-          '>',
-          tuple(report, employeeId, line),
-        );
-      }),
-    )
-    .orderBy('taken_lines.report')
-    .orderBy('employee_id')
-    .orderBy('line')
-    .limit(page.limit + 1)
-    .execute();
-  const shown = rows.slice(0, page.limit);
-  const employees = [...new Set(shown.map((row) => row.employee_id))];
+    .$if(employeeId !== undefined, (query) => query.where('employee_id', '=', employeeId as string));
+  const page = await linePage(lines, request);
+  const employees = [...new Set(page.data.map((row) => row.employee_id))];
   const latest = await latestReports(db, stored.run_id, employees);
   const frozen = await frozenLines(db, [stored.freeze_id], employees, storedRecords);
-  const data = shown.map(({ report, line: key, amount, owed, ...row }): TakenLine => {
+  const data = page.data.map(({ report, line: key, amount, owed, ...row }): TakenLine => {
     const lines = frozen.get(row.employee_id)?.flatMap(({ lines }) => lines) ?? [];
     const line = lines.find((candidate) => lineKey(candidate) === key);
     if (line === undefined) throw lineMissing(stored.run_id);
@@ -86,12 +71,7 @@ export async function listTakenLines(
       replaced_by: counts === report ? null : String(counts),
     };
   });
-  const last = shown.at(-1);
-  const next =
-    rows.length > page.limit && last !== undefined
-      ? { report: last.report, employeeId: last.employee_id, line: last.line }
-      : null;
-  return takenCursor.page(data, next);
+  return { ...page, data };
 }
 
 /** Returns the latest recorded report that names each line of employees. */

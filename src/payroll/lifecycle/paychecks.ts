@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { component, nullable, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
-import { cursorOf, type ListPage } from '../../formats/cursor.ts';
+import { EMPTY_PAGE, type ListPage, type PageRequest } from '../../formats/cursor.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { amountField, LineRecord, lineKey } from '../calculation/line.ts';
@@ -40,8 +40,6 @@ export const Paycheck = component(
 );
 export type Paycheck = Static<typeof Paycheck>;
 
-const paycheckCursor = cursorOf('paychecks', Type.Object({ payDate: Type.String(), runId: Type.String() }));
-
 /** The employers whose runs are listed. `viewer`: a caller limited to employers, or null. */
 type PaychecksSight = { employers: readonly string[]; viewer: Viewer | null };
 
@@ -50,12 +48,11 @@ export async function listPaychecks(
   db: Db,
   employeeId: string,
   { employers, viewer }: PaychecksSight,
-  { cursor, limit }: { cursor?: string | undefined; limit: number },
+  request: PageRequest,
 ): Promise<ListPage<Paycheck>> {
-  const after = paycheckCursor.decode(cursor);
-  if (employers.length === 0) return paycheckCursor.page([], null);
-  const rows = await finalizedLinesOf(db, employeeId, employers, { after, limit });
-  const shown = rows.slice(0, limit);
+  if (employers.length === 0) return EMPTY_PAGE;
+  const page = await finalizedLinesOf(db, employeeId, employers, request);
+  const shown = page.data;
   const inputs = shown.map(({ run_id }) => ({ run_id, report: Number.MAX_SAFE_INTEGER, is_voided: false }));
   const owed = (await owedBy(db, inputs, [employeeId])).get(employeeId) ?? [];
   const stored = shown.flatMap((row) => storedRecords(row).map((line) => ({ ...line, run_id: row.run_id })));
@@ -79,11 +76,7 @@ export async function listPaychecks(
       }),
     };
   });
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  return paycheckCursor.page(
-    data,
-    last === undefined ? null : { payDate: last.pay_date, runId: last.run_id },
-  );
+  return { ...page, data };
 }
 
 function sumOf(amounts: readonly string[]): string {

@@ -12,7 +12,6 @@ import {
   text,
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
-import { cursorOf } from '../../formats/cursor.ts';
 import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
 import type { LineRecord } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
@@ -25,11 +24,6 @@ import { Comparison, Totals, totalsOf } from '../records/totals.ts';
 import { readPolicies } from '../settings/policy.ts';
 import { type LineSight, markedLines, ShownLine } from './line-view.ts';
 import type { RunView } from './results.ts';
-
-export const runCursor = cursorOf(
-  'payroll-runs',
-  Type.Object({ payDate: Type.String(), runId: Type.String() }),
-);
 
 const { open_items: open_items_policy, ...ASKED } = Run.properties;
 

@@ -1,8 +1,8 @@
 /** The decisions on open items, as the API and the command line list them. */
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { component, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
-import { cursorOf, type ListPage } from '../../formats/cursor.ts';
+import { EMPTY_PAGE, type ListPage, type PageRequest } from '../../formats/cursor.ts';
 import { ITEM_KINDS, itemIdentity } from '../calculation/items.ts';
 import { newestDecisions } from '../facts/decisions.ts';
 import { ItemDecision, viewDecision } from './open-items.ts';
@@ -23,8 +23,6 @@ export const ListedDecision = component(
 );
 export type ListedDecision = Static<typeof ListedDecision>;
 
-const decisionCursor = cursorOf('item-decisions', Type.Object({ before: Type.Integer({ minimum: 1 }) }));
-
 /**
  * Returns a page of the decisions of an employer, the newest first. With `itemId`, it has the decisions on this item and the
  * holds of all items of its employee.
@@ -33,17 +31,15 @@ export async function listDecisions(
   db: Db,
   employerId: string,
   { itemId, employeeId }: { itemId?: string | undefined; employeeId?: string | undefined },
-  page: { cursor?: string | undefined; limit: number },
+  request: PageRequest,
 ): Promise<ListPage<ListedDecision>> {
-  const before = decisionCursor.decode(page.cursor)?.before;
   const ofItem = itemId === undefined ? undefined : itemIdentity(itemId)?.employee_id;
   const employees = [...new Set([ofItem, employeeId])].filter((id) => id !== undefined);
   const isImpossible = (itemId !== undefined && ofItem === undefined) || employees.length > 1;
-  if (isImpossible) return decisionCursor.page([], null);
+  if (isImpossible) return EMPTY_PAGE;
   const filter = { itemId: itemId ?? null, employeeId: employees[0] ?? null };
-  const decisions = await newestDecisions(db, employerId, filter, { before, limit: page.limit + 1 });
-  const listed = decisions.slice(0, page.limit);
-  const data = listed.map(({ made, ...decision }): ListedDecision => {
+  const page = await newestDecisions(db, employerId, filter, request);
+  const data = page.data.map(({ made, ...decision }): ListedDecision => {
     const { employee_id, item_id, run_id } = decision;
     const identity = item_id === null ? null : itemIdentity(item_id);
     return {
@@ -55,6 +51,5 @@ export async function listDecisions(
       ...viewDecision(decision, made.by),
     };
   });
-  const last = decisions.length > page.limit ? listed.at(-1) : undefined;
-  return decisionCursor.page(data, last === undefined ? null : { before: last.decision_id });
+  return { ...page, data };
 }

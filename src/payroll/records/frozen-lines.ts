@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { closed, nullable } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { isStop, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
@@ -138,34 +139,24 @@ export async function* readFrozenLines<Lines>(
   }
 }
 
-/** Where a page of paychecks ended. */
-type PaycheckCursor = { payDate: string; runId: string };
+const paycheckPage = pagesBy('paychecks', { pay_date: Type.String(), run_id: Type.String() }, 'desc');
 
-/** Returns the lines of an employee in the finalized runs of employers, the latest pay date first, one more than `limit`. */
+/** Returns a page of the lines of an employee in the finalized runs of employers, the latest pay date first. */
 export function finalizedLinesOf(
   db: Db,
   employeeId: string,
   employers: readonly string[],
-  page: { after?: PaycheckCursor | undefined; limit: number },
+  page: PageRequest,
 ) {
-  const { after, limit } = page;
-  return db
+  const lines = db
     .selectFrom('payroll_runs')
     .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
     .select(['run_id', 'employer_id', 'kind', 'pay_date', 'period_start', 'period_end'])
     .select(['run_employees.freeze_id', 'employee_id', 'lines'])
     .where(isOneOf(db, 'employer_id', employers))
     .where('state', '=', sql.lit('finalized'))
-    .where('employee_id', '=', employeeId)
-    .$if(after !== undefined, (query) =>
-      query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('pay_date', 'run_id'), '<', tuple(after?.payDate ?? '', after?.runId ?? '')),
-      ),
-    )
-    .orderBy('pay_date', 'desc')
-    .orderBy('run_id', 'desc')
-    .limit(limit + 1)
-    .execute();
+    .where('employee_id', '=', employeeId);
+  return paycheckPage(lines, page);
 }
 
 /** Returns the finalized runs that took a deduction for a pay period ending on or after a day, by pay date. */

@@ -1,8 +1,10 @@
 /** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
 import { type Selectable, sql, type Updateable } from 'kysely';
+import Type from 'typebox';
 import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { type AppError, conflict, notFound } from '../../errors.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
@@ -264,30 +266,20 @@ type RunFilter = {
   employers?: readonly string[] | null;
   state?: RunState | undefined;
 };
-type RunCursor = { payDate: string; runId: string };
 
-/** Returns runs by pay date, latest first, after a cursor. `next` continues the list. */
-export async function listRuns(
+const runPage = pagesBy('payroll-runs', { pay_date: Type.String(), run_id: Type.String() }, 'desc');
+
+/** Returns a page of runs by pay date, latest first. */
+export function listRuns(
   db: Db,
   { employerId, employers = null, state }: RunFilter,
-  page: { after?: RunCursor | undefined; limit: number },
-): Promise<{ runs: RunRow[]; next: RunCursor | null }> {
-  const { after, limit } = page;
+  page: PageRequest,
+): Promise<ListPage<RunRow>> {
   let query = db.selectFrom('payroll_runs').select(ROW_COLUMNS);
   if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
   if (employers !== null) query = query.where('employer_id', 'in', employers);
   if (state !== undefined) query = query.where('state', '=', state);
-  if (after !== undefined)
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple('pay_date', 'run_id'), '<', tuple(after.payDate, after.runId)),
-    );
-  const latestFirst = query.orderBy('pay_date', 'desc').orderBy('run_id', 'desc');
-  const rows = await latestFirst.limit(limit + 1).execute();
-  const runs = rows.slice(0, limit);
-  const last = runs.at(-1);
-  const next =
-    rows.length > limit && last !== undefined ? { payDate: last.pay_date, runId: last.run_id } : null;
-  return { runs, next };
+  return runPage(query, page);
 }
 
 export async function employersOfRuns(db: Db | Trx, runIds: readonly string[]): Promise<Map<string, string>> {

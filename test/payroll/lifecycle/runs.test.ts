@@ -1,4 +1,5 @@
 import { transact } from '../../../src/database/transaction.ts';
+import { allPages } from '../../../src/formats/cursor.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { computedPages, linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
@@ -54,12 +55,9 @@ test('runs are listed by pay date, latest first, and a cursor continues after a 
     await put(db, runId, body(place, { employer_id, ...(pay_group && { pay_group }) }));
   const pages = async (limit: number, filter: Parameters<typeof listRuns>[1]) => {
     const seen: string[][] = [];
-    for (let after: { payDate: string; runId: string } | undefined; ; ) {
-      const { runs, next } = await listRuns(db, filter, { after, limit });
-      seen.push(runs.map((one) => one.run_id));
-      if (next === null) return seen;
-      after = next;
-    }
+    for await (const runs of allPages((cursor) => listRuns(db, filter, { cursor, limit })))
+      seen.push(runs.map(({ run_id }) => run_id));
+    return seen;
   };
   t.strictSame(await pages(9, {}), [['c', 'b', 'a', 'e', 'd']]);
   t.strictSame(await pages(2, {}), [['c', 'b'], ['a', 'e'], ['d']]);
