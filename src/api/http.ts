@@ -16,6 +16,7 @@ import {
   type BodyStream,
   type Call,
   checkedCall,
+  filesOf,
   type Identity,
   type Input,
   isBodyChecked,
@@ -26,7 +27,8 @@ import {
 } from './operation.ts';
 import { limitReads, type ReadRequest } from './read-slots.ts';
 import { type Api, type ApiParts, operation as optionsOf } from './route.ts';
-import { assertNoPage, begun, interruptedOf, ndjsonOf } from './streams.ts';
+import { FILES_OF_LIST, withFiles } from './schemas.ts';
+import { begun, interruptedOf, ndjsonOf } from './streams.ts';
 import { bodyMayBeLeftOut, exceptBody } from './validation.ts';
 
 /** The types of a list. The first one is the default. */
@@ -157,9 +159,12 @@ function registerOperation(
   parts: ApiParts,
   runs = (request: FastifyRequest, call: Call) => runStreaming(op, call, request, parts),
 ): void {
-  const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit } = op;
-  const { employers, action, summary, refuses, runWork } = op;
-  const description = [op.description, op.isForConsole && FOR_CONSOLE].filter(Boolean).join(' ');
+  const { id, group, method, path, scope, params, query, headers, body, bodyLimit } = op;
+  const { employers, action, summary, runWork } = op;
+  const texts = [op.description, op.files && FILES_OF_LIST, op.isForConsole && FOR_CONSOLE];
+  const description = texts.filter(Boolean).join(' ');
+  const response = op.files ? { 200: withFiles(op.response[200] as TSchema) } : op.response;
+  const refuses = op.files ? [...(op.refuses ?? []), 'NOT_ACCEPTABLE' as const] : op.refuses;
   const checks = isBodyChecked(op) ? op.isBodyOptional && bodyMayBeLeftOut : exceptBody;
   app.route({
     method,
@@ -185,9 +190,8 @@ function registerOperation(
       const type = negotiated(request.headers.accept, LIST_TYPES);
       reply.header('vary', 'accept').type(type);
       if (type === ROW_TYPES.json) return send(request, reply, await runs(request, call));
-      assertNoPage(request.query as object);
       const format = type === ROW_TYPES.csv ? 'csv' : 'ndjson';
-      const file = await op.files(call, parts, format);
+      const file = await filesOf(op, call, parts, format);
       const pages = await begun(file.rows, interruptedOf(request, parts));
       return reply.headers(file.headers ?? {}).send(format === 'csv' ? file.csv(pages) : ndjsonOf(pages));
     },

@@ -13,6 +13,7 @@ import type { RunWork } from '../telemetry/counts.ts';
 import { assertScope, by, type RouteScope } from './auth.ts';
 import { assertNotLimited, assertVisible, type EmployerRule } from './employers.ts';
 import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
+import { invalid } from './problem.ts';
 import type { ProblemCode } from './problem-types.ts';
 import type { ApiParts } from './route.ts';
 import { checked } from './validation.ts';
@@ -122,7 +123,10 @@ export type Operation<
   readonly runWork?: RunWork;
   /** Runs a checked call of a caller who may make it. A stream is sent as the first content type of the response. */
   run(call: CallOf<P, Q, B>, parts: Parts): Promise<R | Answer<R>>;
-  /** Of a list that is also offered as CSV and as newline-delimited JSON. */
+  /**
+   * Of a list: all its rows. With it, HTTP offers the list also as CSV and as newline-delimited JSON, its command has `--csv`,
+   * and the reference describes both.
+   */
   files?(call: CallOf<P, Q, B>, parts: Parts, format: 'csv' | 'ndjson'): Promise<Files>;
   /** Returns its one log line, or null if nothing changed. Not called for an answer that is unchanged. */
   logs?(call: CallOf<P, Q, B>, result: R): readonly [Fields, string] | null;
@@ -244,8 +248,22 @@ export async function performFiles<P extends TSchema, Q extends TSchema, B exten
   parts: Parts,
 ): Promise<Files> {
   const call = await checkedCall(op as unknown as Operation, input, identity, parts);
+  return filesOf(op as unknown as Operation, call, parts, format);
+}
+
+/** Returns all rows of a list for a checked call. Throws INVALID_REQUEST for the parameters of a page. */
+export async function filesOf(
+  op: Operation,
+  call: Call,
+  parts: Parts,
+  format: 'csv' | 'ndjson',
+): Promise<Files> {
   if (op.files === undefined) throw new Error(`${op.id} has no files`);
-  return op.files(call as never, parts, format);
+  const query = call.query as Readonly<Record<string, unknown>>;
+  const rule = 'must be omitted: a file has all rows';
+  const present = ['cursor', 'limit'].filter((name) => query[name] !== undefined);
+  if (present.length > 0) throw invalid(present.map((path) => ({ path, rule })));
+  return op.files(call, parts, format);
 }
 
 /** Checks the caller and the input. Throws the refusal of either. */

@@ -88,17 +88,23 @@ export const pageOf = <const S extends TSchema>(row: S) =>
     'A page of a list.',
   );
 
-/** Returns the schema of a list that is also offered as files. */
-export function listOf(page: TSchema, description: string, csv: string, ndjson: string) {
+/** Returns the schema of a page of a list that is also offered as files. */
+export function withFiles(page: TSchema) {
+  const { properties } = page as unknown as ReturnType<typeof pageOf>;
+  const { component } = properties.data.items as { component?: string };
   return Type.Unsafe<unknown>({
-    description,
+    description: 'The rows.',
     content: {
       [ROW_TYPES.json]: { schema: page },
-      [ROW_TYPES.csv]: { schema: text(csv) },
-      [ROW_TYPES.ndjson]: { schema: text(ndjson) },
+      [ROW_TYPES.csv]: { schema: text('A header, then one line per row.') },
+      [ROW_TYPES.ndjson]: { schema: text(`\`${component}\` on each line.`) },
     },
   });
 }
+
+/** The description of a list that is also offered as files. */
+export const FILES_OF_LIST =
+  '`Accept` selects JSON in pages, or all rows as `text/csv` or `application/x-ndjson`.';
 
 /** Returns the schema of a body that is a file of rows: as JSON, CSV or newline-delimited JSON. */
 export function fileOf(json: TSchema) {

@@ -2,16 +2,8 @@
 import { Readable } from 'node:stream';
 import { isFatal } from '../database/errors.ts';
 import { codeOf } from '../errors.ts';
-import { invalid } from './problem.ts';
 import { causeOf, type Refused } from './refusal-log.ts';
 import type { ApiParts } from './route.ts';
-
-/** Throws INVALID_REQUEST for the parameters of a page: a file has the whole list. */
-export function assertNoPage(query: { cursor?: string; limit?: number }): void {
-  const rule = 'must be omitted: this content type returns all rows';
-  const present = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
-  if (present.length > 0) throw invalid(present.map((path) => ({ path, rule })));
-}
 
 /** Returns a function that logs an error of a response that has started, which cannot become an error response. */
 export function interruptedOf(

@@ -33,7 +33,7 @@ export function addAuditCommands(program: Command): void {
   const audit = program.subcommand('audit', 'List who did what, and verify that no record was altered.');
   addOperation(audit, 'list', listAuditRecords, {
     description: 'List audit records, newest first.',
-    examples: ['--employer maple-bakery', '--action run.void --from 2026-07-01 --wide'],
+    examples: ['--employer maple-bakery', '--action run.void --from 2026-07-01 --wide', '--csv'],
     columns: COLUMNS,
     none: 'No matching records.',
   });

@@ -26,7 +26,7 @@ export function addItemCommands(program: Command): void {
     examples: [
       '--employer maple-bakery',
       '--employer maple-bakery --kind arrears --older-than 90',
-      '--employer maple-bakery --employee maple-bakery-001 --wide',
+      '--employer maple-bakery --employee maple-bakery-001 --csv',
     ],
     flags: OLDER,
     columns: COLUMNS,

@@ -56,6 +56,7 @@ function declared<R, O, Row>({ group, name, op, words, fields }: Spoken<R, O, Ro
     command.argument('[file]', 'A .json file with the request body of the API, instead of options');
   if (words.personalData !== undefined) command.option(personalFlagOf(words), words.personalData);
   words.more?.(command);
+  if (op.files !== undefined) command.option('--csv', 'Print all rows as CSV with a header');
   if (words.columns !== undefined || words.isTable) command.table();
   else command.json();
   return command.addOption(URL_OPTION).addOption(LOCAL_OPTION);

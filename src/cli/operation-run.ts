@@ -5,10 +5,12 @@ import { codeOf } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
 import { findRowsFile, readJsonFile } from './arguments.ts';
 import { type Command, type Context, withDatabase } from './command.ts';
+import { wrongUsage } from './failure.ts';
 import { assertOptions, failureOf } from './operation-failure.ts';
 import { attributeOf, type Field, type Named, namedBy } from './operation-fields.ts';
 import { type Column, type Output, printable, printList, printPage, printResult } from './output.ts';
 import { type Performers, performIn, performPure } from './performing.ts';
+import { printCsv } from './print-file.ts';
 import { addressFor, performAt } from './remote.ts';
 
 /** What a command has besides its options: the ways to perform operations, here or at a running sidecar. */
@@ -126,6 +128,12 @@ async function performed<R, O, Row>(
   if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
   else if (!op.isBodyUnchecked || words.isBodyInFile === 'optional') assertOptions(op, named.body, fields);
   if (op.rows !== undefined) named.body = await findRowsFile(String(options.file));
+  const { csv = false } = options as { readonly csv?: boolean };
+  if (csv && context.out.asJson) throw wrongUsage('use either --csv or --json');
+  if (csv) {
+    await printCsv(context, await calls.performFiles(op, named, 'csv'));
+    return 0;
+  }
   const input = words.input ? await words.input(calls, named, options).catch(failing(named)) : named;
   if (input === null) return 0;
   const { result, isUnchanged } = await answer(op, input);

@@ -9,7 +9,7 @@ import { type Identity, type Operation, perform, performFiles } from '../api/ope
 import { type ProblemDetails, problemOf, Refusal, refusalOf } from '../api/problem.ts';
 import { logRefusal, type Refused } from '../api/refusal-log.ts';
 import type { ApiParts } from '../api/route.ts';
-import { assertNoPage, begun, interruptedOf } from '../api/streams.ts';
+import { begun, interruptedOf } from '../api/streams.ts';
 import { note } from '../telemetry/metric.ts';
 import { presentIn } from './elements/links.ts';
 
@@ -79,7 +79,6 @@ export async function sendCsv<P extends TSchema, Q extends TSchema, B extends TS
   const { method, path } = op;
   const csv = await performed({ method, path }, request, parts, async (identity, refused) => {
     const read = given(op, request, input);
-    assertNoPage(read.query);
     const file = await performFiles(op, read, 'csv', identity, parts);
     return file.csv(await begun(file.rows, interruptedOf(refused, parts)));
   });

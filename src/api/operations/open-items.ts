@@ -31,7 +31,7 @@ import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { created, operation, type Parts } from '../operation.ts';
-import { cursor, EmployerId, fileOf, idFilter, limit, listOf, pageOf } from '../schemas.ts';
+import { cursor, EmployerId, fileOf, idFilter, limit, pageOf } from '../schemas.ts';
 import { EmployeeId, seenEmployersOf } from './employees.ts';
 
 const FILTER = {
@@ -95,20 +95,11 @@ export const listOpenItems = operation({
   employers: 'employer',
   summary: 'List what payroll still owes or is owed',
   description:
-    'Lists items by employee, and the items of an employee by pay date. They are computed from facts at each request. `Accept` selects JSON in pages, or all ' +
-    'items as `text/csv` or `application/x-ndjson`. If few items match, a page may have fewer rows than `limit`, even none, and ' +
+    'Lists items by employee, and the items of an employee by pay date. They are computed from facts at each request. If few items match, a page may have fewer rows than `limit`, even none, and ' +
     'still a `next_cursor`, because each page is read within a bounded time.',
   params: EmployerId,
   query: ListQuery,
-  response: {
-    200: listOf(
-      pageOf(ShownItem),
-      'The items.',
-      'A header, then one row per item.',
-      'An `OpenItem` on each line.',
-    ),
-  },
-  refuses: ['NOT_ACCEPTABLE'],
+  response: { 200: pageOf(ShownItem) },
   async run({ params, query, caller }, parts) {
     const of = { ...itemsOf(params.employer_id, query, parts), viewer: viewerOf({ caller }, parts) };
     const page = { after: itemCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };

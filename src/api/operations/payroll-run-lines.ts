@@ -20,7 +20,7 @@ import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, fileOf, flag, idFilter, limit, listOf, pageOf } from '../schemas.ts';
+import { cursor, fileOf, flag, idFilter, limit, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
 
 const LineQuery = field.closed({
@@ -56,21 +56,13 @@ export const listPayrollRunLines = operation({
   employers: 'run',
   summary: 'List the lines of a payroll run',
   description:
-    'Lists lines by employee. `Accept` selects JSON in pages, all computed at the same ledger position; ' +
-    'or the whole run as `text/csv` or `application/x-ndjson`. ' +
+    'Lists lines by employee. All pages are computed at the same ledger position. ' +
     '`kind`, `change` and `flag` filter the whole run. ' +
     'For a run that is not open, the `ETag` header identifies its lines. The amounts in `unapplied` need the scope `ledger:read`.',
   params: RunId,
   query: LineQuery,
-  response: {
-    200: listOf(
-      pageOf(ShownLine),
-      'The lines.',
-      'A header, then one row per line.',
-      'A `Line` on each line.',
-    ),
-  },
-  refuses: ['NOT_FOUND', 'NOT_ACCEPTABLE', 'CONFLICT', 'RUN_REFUSED'],
+  response: { 200: pageOf(ShownLine) },
+  refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],
   runWork: 'lines',
   async run(call, parts) {
     const { query } = call;

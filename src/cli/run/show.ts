@@ -1,14 +1,13 @@
 /** The commands that show runs. */
-import { once } from 'node:events';
 import type { ResultOf } from '../../api/operation.ts';
 import { listPayrollRunLines } from '../../api/operations/payroll-run-lines.ts';
 import { getPayrollRun, listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { dollars } from '../../money.ts';
 import { printableLines } from '../../telemetry/printable.ts';
 import type { Command } from '../command.ts';
-import { failed, wrongUsage } from '../failure.ts';
 import { addOperation } from '../operation-command.ts';
-import type { Column, Output } from '../output.ts';
+import type { Column } from '../output.ts';
+import { write } from '../print-file.ts';
 import { printLines, type ShownLine } from './print-lines.ts';
 import { printRun } from './print-run.ts';
 
@@ -32,16 +31,9 @@ export function addShowCommands(run: Command): void {
     arguments: ['run_id'],
     // Every line is printed.
     without: ['download', 'cursor', 'limit'],
-    more: (command) => command.option('--csv', 'Print CSV with a header'),
-    async input({ out, stopped, performFiles }, named, { csv = false }: { csv?: boolean }) {
-      if (csv && out.asJson) throw wrongUsage('use either --csv or --json');
-      const file = await performFiles(listPayrollRunLines, named, csv ? 'csv' : 'ndjson');
+    async input({ out, stopped, performFiles }, named) {
+      const file = await performFiles(listPayrollRunLines, named, 'ndjson');
       const signal = stopped();
-      if (csv) {
-        for await (const text of file.csv(file.rows) as AsyncIterable<Buffer>)
-          await write(out, csvFor(out, text), signal);
-        return null;
-      }
       let previous: ShownLine | undefined;
       for await (const lines of file.rows as AsyncIterable<ShownLine[]>) {
         if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
@@ -71,16 +63,4 @@ const COLUMNS: readonly Column<Summary>[] = [
 
 function jsonLine(line: ShownLine): string {
   return printableLines(`${JSON.stringify(line)}\n`);
-}
-
-/** Files and programs receive the exact CSV, a terminal receives it without control characters. */
-function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
-  return stdout.isTTY ? printableLines(records.toString().replaceAll('\r\n', '\n')) : records;
-}
-
-/** Writes a part and waits for a slow reader. Throws if the command was stopped or the reader is gone. */
-async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
-  const isTaken = stdout.write(text);
-  if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
-  if (signal.aborted) throw failed('stopped before the end: the printed lines are incomplete');
 }
