@@ -41,7 +41,7 @@ function compare(left: Range, right: Range): number {
 }
 
 /** One ETag, quoted or not. A proxy that compresses makes it weak, or adds the encoding to it. */
-const SINGLE_ETAG = /^(?:W\/)?(?:"([^"]+)"|([^",\s]+))$/;
+const SINGLE_ETAG = /^(?:W\/)?(?:"([!#-~]+)"|([!#-+--~]+))$/;
 const ENCODED = /(?:-|;|--)(?:gzip|br|zstd|deflate)$/;
 
 /**

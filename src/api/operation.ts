@@ -278,7 +278,7 @@ export async function checkedCall(
   const sent = body ?? (op.isBodyOptional ? {} : undefined);
   const call = {
     ...identity,
-    params: checkedParams(op.params, params),
+    params: checked(op.params, 'params', params),
     query: checked(op.query, 'querystring', query),
     body: isBodyChecked(op) ? checked(op.body, 'body', sent) : sent,
     ifMatch: ifMatchOf(ifMatch),
@@ -288,9 +288,14 @@ export async function checkedCall(
   return call;
 }
 
-/** Returns the params of a call. Throws INVALID_REQUEST for an id that the operation refuses. */
-export function checkedParams(schema: TSchema | undefined, params: object): unknown {
-  return checked(schema, 'params', params);
+/** Returns the params of a call. Throws INVALID_REQUEST for an id or an ETag that the operation refuses. */
+export function checkedParams(
+  { params: schema }: Pick<Operation, 'params'>,
+  { params = {}, ifMatch }: Pick<Input, 'params' | 'ifMatch'>,
+): unknown {
+  const values = checked(schema, 'params', params);
+  ifMatchOf(ifMatch);
+  return values;
 }
 
 /** Reports whether the operation's schema checks the body. */

@@ -1,5 +1,5 @@
 /** The failures of commands for refusals of their operations: fields are options, and unknown ids are named. */
-import type { Operation } from '../api/operation.ts';
+import { checkedParams, type Input, type Operation } from '../api/operation.ts';
 import { invalid, Refusal, refusalOf } from '../api/problem.ts';
 import { PROBLEMS } from '../api/problem-types.ts';
 import { compile } from '../contract/check.ts';
@@ -8,8 +8,24 @@ import { isAppError, type Problem } from '../errors.ts';
 import { CommandError, failed, unanswered, wrongUsage } from './failure.ts';
 import type { Field } from './operation-fields.ts';
 
-/** A running sidecar cannot be asked for such an ID, so its noun has no sentence there. */
-export const NO_URL = 'Nothing was found with this ID, which no URL can contain.';
+type Addressed = Pick<Operation, 'path' | 'params'>;
+
+/**
+ * Returns the path and query of a call. Throws INVALID_REQUEST for an id or ETag that the operation refuses, and NOT_FOUND for
+ * an id that no URL can contain: a running sidecar cannot be asked for it, so the database is not asked either.
+ */
+export function addressOf(op: Addressed, input: Input): string {
+  const values = checkedParams(op, input) as Readonly<Record<string, string>>;
+  const path = op.path.replace(/:(\w+)/g, (_, name: string) => {
+    const segment = pathSegment(String(values[name]));
+    if (segment !== null) return segment;
+    throw new Refusal('NOT_FOUND', 'Nothing was found with this ID, which no URL can contain.');
+  });
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(input.query ?? {}))
+    for (const each of [value].flat()) search.append(name, String(each));
+  return search.size === 0 ? path : `${path}?${search}`;
+}
 
 /** Throws WRONG_USAGE for options that the operation's body refuses, before the command reads or asks anything. */
 export function assertOptions({ body, rows }: Operation, named: object, fields: readonly Field[]): void {
@@ -40,8 +56,7 @@ export function failureOf(
   );
   if (code === 'NOT_FOUND' && ids.length > 0) {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
-    const what = ids.every((id) => pathSegment(id) !== null) ? message : NO_URL;
-    return failed(`${ids.join(' ')}: ${what}${find}`);
+    return failed(`${ids.join(' ')}: ${message}${find}`);
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   const [first] = problems;

@@ -22,6 +22,7 @@ import type { Log, LogFields } from '../telemetry/log.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context, DatabaseContext } from './command.ts';
 import { failed } from './failure.ts';
+import { addressOf } from './operation-failure.ts';
 import { printable } from './output.ts';
 
 /** The ways to perform an operation. Both throw the operation's refusal. */
@@ -60,8 +61,14 @@ function performersOf({ actor }: Context, scopes: readonly Scope[], parts: Parts
     noteRefused() {},
   };
   return {
-    perform: (op, input) => perform(op, { ...input, body: bodyOf(op, input) }, identity, parts),
-    performFiles: (op, input, format) => performFiles(op, input, format, identity, parts),
+    async perform(op, input) {
+      addressOf(op, input);
+      return perform(op, { ...input, body: bodyOf(op, input) }, identity, parts);
+    },
+    async performFiles(op, input, format) {
+      addressOf(op, input);
+      return performFiles(op, input, format, identity, parts);
+    },
   };
 }
 

@@ -4,15 +4,13 @@ import { Readable } from 'node:stream';
 import {
   Answer,
   type BodyStream,
-  checkedParams,
   type Input,
   type Operation,
   UNCHANGED_HEADER,
   VERSION_HEADER,
 } from '../api/operation.ts';
-import { errorOfProblem, PROBLEM_TYPE, Refusal } from '../api/problem.ts';
+import { errorOfProblem, PROBLEM_TYPE } from '../api/problem.ts';
 import { isDatabaseSet } from '../config.ts';
-import { pathSegment } from '../contract/fields.ts';
 import { address, bearer, type Environment, given, isPlainHttp, required, secret } from '../environment.ts';
 import { codeOf } from '../errors.ts';
 import { ROW_TYPES } from '../formats/rows.ts';
@@ -20,7 +18,7 @@ import { VERSION } from '../version.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context } from './command.ts';
 import { failed, unanswered, wrongUsage } from './failure.ts';
-import { NO_URL } from './operation-failure.ts';
+import { addressOf } from './operation-failure.ts';
 import { printable } from './output.ts';
 import type { Performers } from './performing.ts';
 
@@ -74,7 +72,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
       signal: AbortSignal.any([stopped(), AbortSignal.timeout(TIMEOUT_MS)]),
       ...(content !== undefined && { body: content }),
     };
-    const response = await fetch(url + pathOf(op, input), request as RequestInit).catch((error) => {
+    const response = await fetch(url + addressOf(op, input), request as RequestInit).catch((error) => {
       throw unanswered(`${url} did not answer: ${whyUnanswered(error)}`);
     });
     const version = response.headers.get(VERSION_HEADER);
@@ -141,20 +139,6 @@ const NETWORK_ADVICE: Readonly<Record<string, string>> = {
   SyntaxError: 'its JSON is cut off or damaged. Run the command again.',
   CERT_HAS_EXPIRED: 'its certificate has expired. Renew it.',
 };
-
-/** Throws INVALID_REQUEST for ids that the operation refuses anywhere. */
-function pathOf({ path, params: schema }: Asked, { params = {}, query = {} }: Input): string {
-  const values = checkedParams(schema, params) as Readonly<Record<string, string>>;
-  const filled = path.replace(/:(\w+)/g, (_, name: string) => {
-    const segment = pathSegment(String(values[name]));
-    if (segment === null) throw new Refusal('NOT_FOUND', NO_URL);
-    return segment;
-  });
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    for (const each of [value].flat()) search.append(name, String(each));
-  return search.size === 0 ? filled : `${filled}?${search}`;
-}
 
 /** Throws the refusal of the sidecar, or names what no sidecar answers. */
 async function assertAnswered(response: Response, url: string): Promise<void> {

@@ -27,15 +27,20 @@ function commandsOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(commandsOf)];
 }
 
-/** Returns the examples of all commands that take `--url`, in words. */
-async function examples(): Promise<string[][]> {
+/** Returns the commands that take `--url`, each with its examples in words. */
+async function remoteCommands(): Promise<{ command: Command; examples: string[][] }[]> {
   const commands = commandsOf(await createProgram(out, () => async () => {}));
   const remote = commands.filter(({ options }) => options.some(({ long }) => long === '--url'));
-  const lines = remote.flatMap((command) => (command as Command & { exampleLines: string[] }).exampleLines);
-  return lines.map((line) =>
-    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ''),
-  );
+  return remote.map((command) => ({
+    command,
+    examples: (command as Command & { exampleLines: string[] }).exampleLines.map((line) =>
+      [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ''),
+    ),
+  }));
 }
+
+/** Replaces the ids of examples by those of the stage. */
+const known = (word: string) => word.replace('maple-bakery-001', 'emp-1').replace('maple-bakery', EMPLOYER);
 
 /** A running sidecar with an employer, and the variables with which commands reach its database or itself. */
 async function stage(t: Test) {
@@ -56,8 +61,7 @@ t.test('a command prints the same and exits the same on the database and at a ru
   mock.timers.enable({ apis: ['Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
   const { url, local, remote } = await stage(t);
-  const known = (word: string) => word.replace('maple-bakery-001', 'emp-1').replace('maple-bakery', EMPLOYER);
-  const all = await examples();
+  const all = (await remoteCommands()).flatMap(({ examples }) => examples);
   t.ok(all.length > 10, `${all.length} examples`);
   for (const words of all) {
     // It prints deliveries until it is stopped.
@@ -66,6 +70,45 @@ t.test('a command prints the same and exits the same on the database and at a ru
       // A change that succeeds would find another state the second time.
       const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
       const stderr = there.stderr.replace(`At ${url}:\n`, '');
+      if (there.code === 0 && there.stderr !== stderr) continue;
+      t.strictSame({ ...there, stderr }, inPlace, argv.join(' '));
+    }
+  }
+});
+
+/** By turns. A rule of one kind of value is in the schemas that both sides share. */
+const HOSTILE = [
+  ...['..', '', 'a/b', 'a\u0001b\u001b[31m', 'x'.repeat(300), '2026-02-31', '-1', '1e3', '%00', '__proto__'],
+];
+/** Options of commands, not of operations. */
+const OF_COMMANDS = new Set(['--url', '--local', '--json', '--wide', '--yes', '--follow', '--csv', '--help']);
+
+t.test('hostile arguments and options are refused the same on the database and at a sidecar', async (t) => {
+  mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
+  const { url, local, remote } = await stage(t);
+  await here(t, local, ['run', 'create', 'r1', ...optionsOn(PAY_DATE)]);
+  let turn = 0;
+  const next = (): string => {
+    turn += 1;
+    return HOSTILE[turn % HOSTILE.length] as string;
+  };
+  for (const { command, examples } of await remoteCommands()) {
+    const words = (examples[0] ?? []).map((word) => known(word).replace('mb-2026-07', 'r1'));
+    const path = words.indexOf(command.name()) + 1;
+    const ids = command.registeredArguments.map((_, index) => path + index);
+    const cases = [
+      ...ids.flatMap((at) => ['.', next()].map((value) => words.with(at, value))),
+      ...command.options
+        .filter(({ long, required }) => required && !OF_COMMANDS.has(String(long)))
+        .flatMap(({ long, flags }) =>
+          [next(), ...(flags.endsWith('<id>') ? ['.'] : [])].map((value) => [...words, String(long), value]),
+        ),
+    ];
+    for (const argv of cases) {
+      const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
+      const stderr = there.stderr.replace(`At ${url}:\n`, '');
+      // A change that succeeds would find another state the second time.
       if (there.code === 0 && there.stderr !== stderr) continue;
       t.strictSame({ ...there, stderr }, inPlace, argv.join(' '));
     }
@@ -172,7 +215,7 @@ function changes(file: (name: string, content: string) => string): string[] {
 }
 
 /** Replaces ids that are made at random. */
-function known({ code, stdout, stderr }: Ran): Ran {
+function withoutIds({ code, stdout, stderr }: Ran): Ran {
   const named = (text: string) => text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '(id)');
   return { code, stdout: named(stdout), stderr: named(stderr).replace(/^At .*:\n/, '') };
 }
@@ -189,7 +232,7 @@ t.test('a change prints the same and exits the same on the database and at a run
       t.teardown(holdServeLock(variables.local.DATABASE_URL));
       const bad = deductionOf('evt-bad', { member_contribution: 'much' });
       await deliver(db, [bad], systemClock().toISOString());
-      for (const line of words) ran[place].push(known(await here(t, variables[place], line.split(' '))));
+      for (const line of words) ran[place].push(withoutIds(await here(t, variables[place], line.split(' '))));
     });
   for (const [index, line] of words.entries()) t.strictSame(ran.remote[index], ran.local[index], line);
 });
