@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { createOutput, WIDTH } from '../../src/cli/output.ts';
 import { createProgram, type Program, SIDECAR } from '../../src/cli/program.ts';
 import { DEVELOPMENT } from '../../src/dev/program.ts';
+import { compareWithGolden } from '../recordings/golden.ts';
 import { here } from './harness.ts';
 
 const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
@@ -62,4 +63,16 @@ t.test(
 t.test('a usage error names the help of the command, and exits with 2', async (t) => {
   const ran = await here(t, {}, ['run', 'create']);
   t.match(ran, { code: 2, stdout: '', stderr: /Run "benefits-sidecar run create --help" for usage\./ });
+});
+
+t.test('the arguments and options of every command are the recorded ones', async (t) => {
+  const linesOf = (command: Command, names: readonly string[]): string[] => {
+    const shown = command.createHelp();
+    const subcommands = shown.visibleCommands(command).filter((one) => one.name() !== 'help');
+    if (subcommands.length > 0) return subcommands.flatMap((one) => linesOf(one, [...names, one.name()]));
+    const options = shown.visibleOptions(command).map(({ flags }) => flags.replace(/^-\w, /, ''));
+    return [[...names, command.usage(), ...options].join(' ')];
+  };
+  const lines = linesOf(await createProgram(out, () => async () => {}), []).sort();
+  compareWithGolden(t, 'help', `=== options of the commands\n${lines.join('\n')}\n`);
 });

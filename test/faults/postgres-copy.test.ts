@@ -126,7 +126,6 @@ t.before(() => asServer((client) => client.query(`create role ${USER} login pass
 t.test('everything is copied, the file is unchanged, and a sidecar continues from there', async (t) => {
   const source = await filled(t);
   const before = await contentOfTables(source.db, source.tables);
-  for (const [name, rows] of before) t.ok(rows.length > 0, `${name} has rows to copy`);
   t.ok((before.get('deduction_versions')?.length ?? 0) > 250, 'more than one batch');
   t.ok((before.get('census_chunks')?.length ?? 0) > 2);
   const rows = [...before.values()].reduce((sum, { length }) => sum + length, 0);

@@ -2,9 +2,6 @@
  * The scenes of the recordings: each shape of response once, if no other test asserts its values. Each scene writes one
  * golden file and builds on the scenes before it.
  */
-import type { Command } from 'commander';
-import { createOutput } from '../../src/cli/output.ts';
-import { createProgram } from '../../src/cli/program.ts';
 import { census, codes, deductionEvent, hire, medical, monthlyRun, monthlySchedule, plain } from './data.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -196,18 +193,5 @@ async function commands(r: Recorder): Promise<void> {
   r.record('benefits-sidecar verify', `exit ${verified.code}`, verified.stdout.replace(ofEngine, ''));
 }
 
-/** The arguments and options of every command, one line each. */
-async function help(r: Recorder): Promise<void> {
-  const out = createOutput({ stdout: process.stdout, stderr: process.stderr }, {}, () => {});
-  const linesOf = (command: Command, names: readonly string[]): string[] => {
-    const shown = command.createHelp();
-    const subcommands = shown.visibleCommands(command).filter((one) => one.name() !== 'help');
-    if (subcommands.length > 0) return subcommands.flatMap((one) => linesOf(one, [...names, one.name()]));
-    const options = shown.visibleOptions(command).map(({ flags }) => flags.replace(/^-\w, /, ''));
-    return [[...names, command.usage(), ...options].join(' ')];
-  };
-  r.record('options of the commands', ...linesOf(await createProgram(out, () => async () => {}), []).sort());
-}
-
 /** The scenes in order, by the name of their golden file. */
-export const SCENES = { events, censuses, deductions, changes, settings, runs, commands, help };
+export const SCENES = { events, censuses, deductions, changes, settings, runs, commands };
