@@ -70,6 +70,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ line_of_coverage: 'medical', coverage_type: 'member', taxability: 'pre_tax', description: 'Gold PPO' },
   ...{ member_contribution: '150.00', employer_contribution: '300.00', period: 'monthly' },
   ...{ effective_start: '2026-01-01', version: 1, position: 42, matched: true },
+  ...{ placeholder: null, placeholders: 0 },
   ...{ event_time: '2026-07-01T15:04:04.000000000Z', recorded_at: RECORDED, received_at: RECEIVED },
   ...{ event_type: 'employee.deduction-updated', from: '2026-07-01T00:00:00Z' },
   ...{

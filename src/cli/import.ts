@@ -11,11 +11,15 @@ export function addImportCommands(program: Command): void {
   addOperation(importing, 'deductions', importDeductions, {
     description: 'Import deductions into the ledger. The same file again changes nothing.',
     examples: ['deductions.csv', 'export.csv --employer maple-bakery', 'deductions.ndjson --json'],
-    file: 'deductions with the fields of their events, and created_at if known',
+    file: 'deductions with the fields of their events, without id if unknown, and created_at if known',
     help: { employer_id: 'The employer whose file format of the kind deductions reads a .csv file' },
-    print(out, { rows, imported, applied, warnings, repairs }) {
+    print(out, { rows, placeholders, imported, applied, warnings, repairs }) {
       printRepairs(out, repairs);
       out.print(`${counted(rows, 'row')}: ${imported} imported, ${rows - imported} already imported`);
+      if (placeholders > 0)
+        out.note(
+          `${counted(placeholders, 'row')} without an ID of the service: see deductions list --placeholder open`,
+        );
       for (const warning of warnings) out.note(printable(describe(warning)));
       if (!applied && imported > 0) out.note('The running sidecar applies them now.');
     },

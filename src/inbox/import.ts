@@ -5,6 +5,7 @@ import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { isSet, toInstant } from '../contract/instant.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, type Problem } from '../errors.ts';
 import {
@@ -15,14 +16,17 @@ import {
   type Rows,
   readableRows,
 } from '../formats/rows.ts';
+import { employmentsOf, jobsOn } from '../ledger/employment.ts';
 import { nearIds, nearWarning } from '../ledger/near-ids.ts';
+import { type Account, isPlaceholderId, placeholderId, replacementsOf } from '../ledger/placeholders.ts';
 import { latestVersions } from '../ledger/record.ts';
 import { rosterOf } from '../ledger/roster.ts';
 import { type Acting, recordStartAndEnd } from '../security/audit.ts';
 import { type Arrival, eventsById, importId, sha256, storeArrivals } from './inbox.ts';
 
 const FIELDS = Object.keys(Deduction.properties);
-const REQUIRED: readonly string[] = Deduction.required;
+/** A row without the service's id is a placeholder. */
+const REQUIRED: readonly string[] = Deduction.required.filter((field) => field !== 'id');
 
 export const IMPORT_COLUMNS: Columns = {
   list: 'deductions',
@@ -35,11 +39,20 @@ const IMPORT_ROWS_MAX = 1_000_000;
 /** Rows per transaction: about 10 ms of the write lock, so that deliveries are stored in between. */
 const ROWS_AT_ONCE = 250;
 
-/** `stored`: events that are new and now pending; the others were imported before. `warnings`: at most `PROBLEMS_MAX`. */
-type Imported = { rows: number; stored: number; warnings: Problem[] };
+/**
+ * `placeholders`: rows without an id of the service. `stored`: events that are new and now pending; the others were imported
+ * before. `warnings`: at most `PROBLEMS_MAX`.
+ */
+type Imported = { rows: number; placeholders: number; stored: number; warnings: Problem[] };
 
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
-type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
+type RowEvent = Arrival & {
+  path: string;
+  deductionId: string;
+  createdAt: string | null;
+  /** What a row without an id stands for; else null. */
+  account: Account | null;
+};
 type FirstRow = { path: string; isTimed: boolean };
 
 /**
@@ -60,6 +73,7 @@ export async function importDeductions(
   const first = new Map<string, FirstRow>();
   const warnings: Problem[] = [];
   let rows = 0;
+  let placeholders = 0;
   for await (const some of readableRows(open(), IMPORT_COLUMNS, problems, ROWS_AT_ONCE)) {
     rows += some.length;
     if (rows > IMPORT_ROWS_MAX) {
@@ -68,26 +82,28 @@ export async function importDeductions(
     }
     const events = some.flatMap((row) => eventOf(row, now, problems) ?? []);
     for (const event of events) {
+      if (event.account !== null) placeholders += 1;
       checked.update(event.eventId);
       problems.add(...repeated(first, event));
     }
     problems.add(...(await overwriting(db, events)));
-    const unmatched = await nearEmployees(db, some);
-    warnings.push(...unmatched.slice(0, PROBLEMS_MAX - warnings.length));
+    problems.add(...(await ofTwoEmployers(db, events, dayAt(db, now))));
+    const warned = [...(await nearEmployees(db, some)), ...(await replacedRows(db, events))];
+    warnings.push(...warned.slice(0, PROBLEMS_MAX - warnings.length));
   }
   problems.assertNone();
   const file = checked.digest('hex');
   const stored = await recordStartAndEnd(
     db,
     { actor, time: async () => new Date(now) },
-    { action: 'deduction.import', resource: null, details: { rows } },
+    { action: 'deduction.import', resource: null, details: { rows, placeholders } },
     async () => {
       await transact(db, noteRead);
       return store(db, open(), file, now);
     },
     (count) => ({ stored: count }),
   );
-  return { rows, stored, warnings };
+  return { rows, placeholders, stored, warnings };
 }
 
 async function store(db: Db, rows: Rows, digest: string, now: string): Promise<number> {
@@ -108,9 +124,12 @@ async function store(db: Db, rows: Rows, digest: string, now: string): Promise<n
 
 /** Returns the event of a row; null if the row breaks the contract, after adding its problems. */
 export function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
+  const account = fields.id === undefined ? accountOf(fields) : null;
+  const id = fields.id ?? placeholderId(accountOf(fields));
+  const named: GivenRow['fields'] = { ...fields, id };
   // In the contract's order, whatever the order of the columns, because the text decides the id.
   const data = Object.fromEntries(
-    FIELDS.filter((field) => fields[field] !== undefined).map((field) => [field, fields[field]]),
+    FIELDS.filter((field) => named[field] !== undefined).map((field) => [field, named[field]]),
   );
   const createdAt = fields.created_at ?? null;
   const event = { event_type: DEDUCTION_UPDATED, data, ...(createdAt !== null && { created_at: createdAt }) };
@@ -127,20 +146,37 @@ export function eventOf({ path, fields }: GivenRow, now: string, problems: Probl
     if (time > toInstant(now)!) wrong.push({ path: 'created_at', rule: 'must not be later than now' });
     if (!isSet(time)) wrong.push({ path: 'created_at', rule: 'must be in 2000 or later' });
   }
+  if (isPlaceholderId(id) && id !== placeholderId(accountOf(fields)))
+    wrong.push({ path: 'id', rule: 'must be an ID of the benefits service: leave it out if it is unknown' });
   problems.add(...wrong.map((problem) => within(path, problem)));
   if (wrong.length > 0) return null;
   const body = Buffer.from(JSON.stringify(event));
   const eventId = importId(sha256(body));
-  return { eventId, body, path, deductionId: fields.id as string, createdAt };
+  return { eventId, body, path, deductionId: id, createdAt, account };
+}
+
+/** Returns what a row without an id stands for. A row that lacks one of these has problems. */
+function accountOf({
+  employee_id = '',
+  line_of_coverage = '',
+  taxability = '',
+}: GivenRow['fields']): Account {
+  return { employee_id, line_of_coverage, taxability };
 }
 
 /** Several rows of one deduction are its states, and only their times order them. */
-function repeated(first: Map<string, FirstRow>, { deductionId, path, createdAt }: RowEvent): Problem[] {
+function repeated(
+  first: Map<string, FirstRow>,
+  { deductionId, path, createdAt, account }: RowEvent,
+): Problem[] {
   const before = first.get(deductionId);
   const isTimed = createdAt !== null;
   if (before === undefined) first.set(deductionId, { path, isTimed });
   if (before === undefined || (before.isTimed && isTimed)) return [];
-  const rule = `is the same as ${before.path}.id: rows of one deduction need created_at`;
+  const rule =
+    account === null
+      ? `is the same as ${before.path}.id: rows of one deduction need created_at`
+      : `is required: ${before.path} is of the same employee, line of coverage and taxability. Without IDs, make one row of both`;
   return [{ path: `${path}.id`, rule }];
 }
 
@@ -153,6 +189,31 @@ async function nearEmployees(db: Db, rows: readonly GivenRow[]): Promise<Problem
   return rows.flatMap(({ path, fields }) => {
     const match = near.get(fields.employee_id ?? '');
     return match === undefined ? [] : [nearWarning(`${path}.employee_id`, match)];
+  });
+}
+
+/** Warns about rows without an id of which the ledger has the service's deduction. */
+async function replacedRows(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
+  const rows = events.flatMap(({ path, deductionId, account }) =>
+    account === null ? [] : [{ path, deduction_id: deductionId, ...account }],
+  );
+  const replacements = await replacementsOf(db, rows);
+  return rows.flatMap(({ path, deduction_id }) => {
+    const replacement = replacements.get(deduction_id);
+    if (replacement == null) return [];
+    const from = replacement.from === null ? '' : ` from ${replacement.from}`;
+    return [{ path: `${path}.id`, rule: `is missing: ${replacement.deduction_id} replaces this row${from}` }];
+  });
+}
+
+/** Rejects rows without an id of employees who work for two employers: it would be unknown which of them takes the amount. */
+async function ofTwoEmployers(db: Db, events: readonly RowEvent[], today: string): Promise<Problem[]> {
+  const rows = events.flatMap(({ path, account }) => (account === null ? [] : [{ path, ...account }]));
+  const roster = await rosterOf(db, [...new Set(rows.map(({ employee_id }) => employee_id))]);
+  return rows.flatMap(({ path, employee_id }) => {
+    const jobs = jobsOn(employmentsOf(roster.get(employee_id) ?? []), today);
+    const rule = 'is required: this employee works for two employers';
+    return jobs.length < 2 ? [] : [{ path: `${path}.id`, rule }];
   });
 }
 

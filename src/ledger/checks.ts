@@ -8,8 +8,9 @@ import { createEmployeeSets, type EmployeeSets, KEPT_MAX } from './employee-sets
 import { type Employment, employmentsOf, jobsOn } from './employment.ts';
 import { oddlyDatedDeductions, versionsOfEmployees } from './history.ts';
 import { nearIds } from './near-ids.ts';
+import { countingOf } from './placeholders.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
-import { appliesOn, isNeverInEffect, stateOn, timelineOf } from './state.ts';
+import { appliesOn, isNeverInEffect, stateOn } from './state.ts';
 import { visibleVersions } from './visibility.ts';
 
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
@@ -217,7 +218,7 @@ async function deductionsOn(db: Db, employees: readonly string[], day: string) {
   return [...histories].flatMap(([employee_id, deductions]) =>
     deductions.flatMap((versions) => {
       const [{ deduction_id }] = versions;
-      const state = stateOn(timelineOf(versions).counting, day);
+      const state = stateOn(countingOf(versions, deductions), day);
       if (state?.employee_id !== employee_id || !appliesOn(state, day)) return [];
       return [
         { employee_id, deduction_id, assigned: assignedEmployer(assignments.get(deduction_id) ?? [], day) },

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import type { Deduction } from '../contract/deduction.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import type { DeductionState } from './deductions.ts';
+import type { Replacement } from './placeholders.ts';
 
 export type DeductionView = ReturnType<typeof viewDeduction>;
 export type VersionView = ReturnType<typeof viewVersion>;
@@ -12,7 +13,7 @@ export const deductionCursor = cursorOf(
   Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
 );
 
-export function viewDeduction({ version, employerId, matched }: DeductionState) {
+export function viewDeduction({ version, employerId, matched, placeholder }: DeductionState) {
   const { coverage_type, description, effective_start, effective_end } = version;
   return {
     id: version.deduction_id,
@@ -30,11 +31,16 @@ export function viewDeduction({ version, employerId, matched }: DeductionState) 
     ...(effective_end !== null && { effective_end }),
     employer_id: employerId,
     matched,
+    placeholder: placeholder === null ? null : viewReplacement(placeholder.replacement),
     version: version.version,
     position: version.position,
     event_time: version.event_time,
     recorded_at: version.recorded_at,
   };
+}
+
+function viewReplacement(replacement: Replacement | null) {
+  return { replaced_by: replacement?.deduction_id ?? null, replaced_from: replacement?.from ?? null };
 }
 
 /** Returns a version. Its position in the ledger is its id. */

@@ -6,16 +6,22 @@ import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
+import { endedBy, PLACEHOLDER_IDS, type Replacement, replacementsOf } from './placeholders.ts';
 import { latestVersions } from './record.ts';
 import { createRosterReader, type ReadRoster } from './roster.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
-import { type Viewer, visibleVersions } from './visibility.ts';
+import { OF_ANOTHER_EMPLOYER, type Viewer, visibleVersions } from './visibility.ts';
 
 /**
  * A deduction's state and its employer: the one it is assigned to, or else its employee's. `employerId` is null for an
- * unknown or ambiguous employee.
+ * unknown or ambiguous employee. `placeholder`: null for a deduction with an id of the service.
  */
-export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
+export type DeductionState = {
+  version: Version;
+  employerId: string | null;
+  matched: boolean;
+  placeholder: { replacement: Replacement | null } | null;
+};
 
 /**
  * All given conditions apply. `matched`: the employee is in the roster. `knownAt` is in milliseconds UTC. `viewer`: only what
@@ -28,6 +34,7 @@ export type DeductionFilter = {
   matched?: boolean | undefined;
   lineOfCoverage?: string | undefined;
   taxability?: string | undefined;
+  placeholder?: 'open' | 'replaced' | undefined;
   on?: string | undefined;
   knownAt?: string | undefined;
 };
@@ -177,7 +184,9 @@ async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter,
   const versions = isLatest ? await versionsNow(reading, ids) : await versionsThen(reading, ids, filter);
   const employed = await withEmployers(reading, versions, { day: on ?? today, instant });
   return new Map(
-    employed.filter((state) => passes(state, filter)).map((state) => [state.version.deduction_id, state]),
+    employed
+      .filter((state) => passes(state, filter, today))
+      .map((state) => [state.version.deduction_id, state]),
   );
 }
 
@@ -197,17 +206,20 @@ async function versionsThen(
 ) {
   const { db } = reading;
   const history = await seenVersions(reading, await historyOf(db, ids));
-  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
-    instant === undefined ? rows : knownAt(rows, instant);
-  return [...Map.groupBy(known(history), (version) => version.deduction_id).values()].flatMap((versions) => {
+  const known = knownAt(history, instant);
+  const replacements = on === undefined ? new Map() : await replacementsOf(db, known, instant);
+  return [...Map.groupBy(known, (version) => version.deduction_id)].flatMap(([id, versions]) => {
     if (on === undefined) return latestOf(versions) ?? [];
-    const state = stateOn(timelineOf(versions).counting, on);
+    const state = stateOn(endedBy(timelineOf(versions).counting, replacements.get(id) ?? null), on);
     return state !== null && appliesOn(state, on) ? state : [];
   });
 }
 
-function passes({ version, employerId, matched }: DeductionState, filter: DeductionFilter): boolean {
+function passes(state: DeductionState, filter: DeductionFilter, today: string): boolean {
+  const { version, employerId, matched, placeholder } = state;
   return (
+    (filter.placeholder !== 'open' || isOpen(state, today)) &&
+    (filter.placeholder !== 'replaced' || placeholder?.replacement != null) &&
     (filter.employerId === undefined || employerId === filter.employerId) &&
     (filter.employeeId === undefined || version.employee_id === filter.employeeId) &&
     (filter.matched === undefined || matched === filter.matched) &&
@@ -216,28 +228,65 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
   );
 }
 
-/** Adds the employer on a day. A limited caller does not see other employers. */
+/** Returns whether a state is of a placeholder that nothing replaces and that did not end before today. */
+export function isOpen({ version: { ends_on }, placeholder }: DeductionState, today: string): boolean {
+  return placeholder?.replacement === null && (ends_on === null || ends_on >= today);
+}
+
+/** Adds the employer on a day, and what replaces a placeholder. A limited caller does not see other employers. */
 export async function withEmployers(
   { db, viewer, readRoster }: Reading,
   versions: readonly Version[],
   { day, instant }: { day: string; instant?: string | undefined },
 ) {
-  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
-    instant === undefined ? rows : knownAt(rows, instant);
+  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) => knownAt(rows, instant);
   const roster = await readRoster(versions.map(({ employee_id }) => employee_id));
   const assignments = await assignmentsOf(db, [...new Set(versions.map((version) => version.deduction_id))]);
+  const seen = await seenReplacements({ db, viewer, readRoster }, versions, instant);
   return versions.map((version) => {
     const employments = employmentsOf(known(roster.get(version.employee_id) ?? []));
     const assigned = assignedEmployer(known(assignments.get(version.deduction_id) ?? []), day);
     const employerId = assigned ?? employerOf(employments, day);
     const isHidden = viewer !== null && !viewer.employers.includes(employerId ?? '');
-    return { version, employerId: isHidden ? null : employerId, matched: employments.length > 0 };
+    const replacement = seen.get(version.deduction_id);
+    return {
+      version,
+      employerId: isHidden ? null : employerId,
+      matched: employments.length > 0,
+      placeholder: replacement === undefined ? null : { replacement },
+    };
   });
 }
 
+/** Returns what replaces the placeholders among the versions. A limited caller does not see the deductions of other employers. */
+async function seenReplacements(
+  { db, viewer, readRoster }: Reading,
+  versions: readonly Version[],
+  instant: string | undefined,
+): Promise<ReadonlyMap<string, Replacement | null>> {
+  const replacements = await replacementsOf(db, versions, instant);
+  if (viewer === null || replacements.size === 0) return replacements;
+  const named = versions.flatMap(({ deduction_id, employee_id }) => {
+    const replacement = replacements.get(deduction_id);
+    return replacement == null ? [] : [{ deduction_id: replacement.deduction_id, employee_id }];
+  });
+  const visible = await visibleVersions(db, named, viewer, readRoster);
+  const ids = new Set(visible.map(({ deduction_id }) => deduction_id));
+  return new Map(
+    [...replacements].map(([id, replacement]) => {
+      const isHidden = replacement !== null && !ids.has(replacement.deduction_id);
+      return [id, isHidden ? { ...replacement, deduction_id: OF_ANOTHER_EMPLOYER } : replacement];
+    }),
+  );
+}
+
 /** Returns the SQL conditions that exclude candidates `next`, and the cost of checking one. */
-function prefilterOf({ matched, on, knownAt, lineOfCoverage, taxability }: DeductionFilter) {
+function prefilterOf({ matched, on, knownAt, lineOfCoverage, taxability, placeholder }: DeductionFilter) {
   const conditions: RawBuilder<SqlBool>[] = [];
+  if (placeholder !== undefined) {
+    const [from, until] = PLACEHOLDER_IDS;
+    conditions.push(sql`next.deduction_id >= ${from} and next.deduction_id < ${until}`);
+  }
   // An earlier roster may differ from the current one, which is read here.
   if (matched !== undefined && knownAt === undefined) {
     const isListed = sql<SqlBool>`exists (select 1 from roster where roster.employee_id = next.employee_id)`;

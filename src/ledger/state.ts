@@ -57,11 +57,12 @@ export function isNeverInEffect({ starts_on, ends_on }: Span): boolean {
   return ends_on !== null && (!isSet(ends_on) || (starts_on !== null && ends_on < starts_on));
 }
 
+/** Returns the rows that were recorded by an instant; without one, all. */
 export function knownAt<Recorded extends { recorded_at: string }>(
   rows: readonly Recorded[],
-  instant: string,
+  instant: string | undefined,
 ): Recorded[] {
-  return rows.filter(({ recorded_at }) => recorded_at <= instant);
+  return instant === undefined ? [...rows] : rows.filter(({ recorded_at }) => recorded_at <= instant);
 }
 
 /** Decides which versions of a deduction count ("Corrected start dates" in docs/receiving-events.md). */
@@ -69,7 +70,7 @@ export function timelineOf<V extends Ordered & Span & Election>(versions: readon
   if (versions.length < 2) return { counting: versions, corrected: [], moved: [] };
   const corrected: MovedStart<V>[] = [];
   const moved: MovedStart<V>[] = [];
-  const rising = withRisingStarts(versions);
+  const rising = statesInOrder(versions);
   for (const [index, version] of rising.entries()) {
     const next = rising[index + 1];
     if (next === undefined || !isMoved(version, next)) continue;
@@ -109,7 +110,7 @@ export function concernsDay({ version, next }: MovedStart<Span>, day: string): b
 }
 
 /** Returns the versions, in order, that no later one replaces from its first day. */
-function withRisingStarts<V extends Ordered & Span>(versions: readonly V[]): V[] {
+export function statesInOrder<V extends Ordered & Span>(versions: readonly V[]): V[] {
   const rising: V[] = [];
   for (const version of versions.toSorted(byEventTime).reverse()) {
     const next = rising.at(-1);
@@ -141,9 +142,9 @@ export function hasSameElection(election: Election, other: Election): boolean {
 /** The days of a state, both inclusive; null where it is open. */
 export type Days = { from: string | null; until: string | null };
 
-/** Returns the days on which each version is in effect, by position. A version that is in effect on no day is missing. */
-export function daysInEffect<V extends Ordered & Span & Election>(versions: readonly V[]): Map<number, Days> {
-  const rising = withRisingStarts(timelineOf(versions).counting);
+/** Returns the days on which each counting version is in effect, by position. A version that is in effect on no day is missing. */
+export function daysInEffect<V extends Ordered & Span>(counting: readonly V[]): Map<number, Days> {
+  const rising = statesInOrder(counting);
   const days = rising.map(({ position, starts_on: from, ends_on }, index): [number, Days] => {
     const nextStart = rising[index + 1]?.starts_on ?? null;
     const last = nextStart === null ? null : dayBefore(nextStart);

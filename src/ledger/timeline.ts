@@ -2,8 +2,10 @@
 import { component, nullableText } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { createReading, type DeductionState, seenVersions, withEmployers } from './deductions.ts';
+import type { Version } from './fold.ts';
 import { historyOf } from './history.ts';
-import { type Days, daysInEffect } from './state.ts';
+import { endedBy, replacementsOf } from './placeholders.ts';
+import { type Days, daysInEffect, timelineOf } from './state.ts';
 import type { Viewer } from './visibility.ts';
 
 export const DaysInEffect = component(
@@ -33,7 +35,7 @@ export async function timelineOfDeduction(
   if (history.length === 0) return null;
   const reading = createReading(db, viewer);
   const versions = await seenVersions(reading, history);
-  const days = daysInEffect(versions);
+  const days = await daysOf(db, versions);
   const byPosition = new Map(versions.map((version) => [version.position, version]));
   const shown = [...days.keys()].slice(-limit).flatMap((position) => byPosition.get(position) ?? []);
   const states = await withEmployers(reading, shown, { day: today });
@@ -45,6 +47,15 @@ export async function daysOfVersions(
   db: Db | Trx,
   deductionIds: readonly string[],
 ): Promise<Map<number, Days>> {
-  const history = Map.groupBy(await historyOf(db, deductionIds), ({ deduction_id }) => deduction_id);
-  return new Map([...history.values()].flatMap((versions) => [...daysInEffect(versions)]));
+  return daysOf(db, await historyOf(db, deductionIds));
+}
+
+/** Returns the days of whole histories. */
+async function daysOf(db: Db | Trx, versions: readonly Version[]): Promise<Map<number, Days>> {
+  const replacements = await replacementsOf(db, versions);
+  const histories = Map.groupBy(versions, ({ deduction_id }) => deduction_id);
+  const counting = [...histories].map(([id, history]) =>
+    endedBy(timelineOf(history).counting, replacements.get(id) ?? null),
+  );
+  return new Map(counting.flatMap((versions) => [...daysInEffect(versions)]));
 }

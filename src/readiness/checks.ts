@@ -1,8 +1,13 @@
-/** The readiness checks of this machine, and of an employer's id. */
-import type { Check, Found, Question } from '../checks.ts';
+/** The readiness checks of this machine, of an employer's id, and of the start of an employer. */
+import { type Check, FOUND_AT_MOST, type Found, type Question } from '../checks.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
+import type { LedgerQuestion } from '../ledger/checks.ts';
+import { openPlaceholders } from '../ledger/open-placeholders.ts';
+import { visibleVersions } from '../ledger/visibility.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
+import { employersWithRegularRuns } from '../payroll/records/runs.ts';
 import { type Disk, diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 
 export const EMPLOYER_UNKNOWN: Check<Db> = {
@@ -17,6 +22,49 @@ export const EMPLOYER_UNKNOWN: Check<Db> = {
   passed: async (_, { employerId }) =>
     employerId === undefined ? 'The report covers all employers.' : 'The employer is known.',
   fixed: { at: 'census', query: {} },
+};
+
+export const PLACEHOLDERS_OPEN: Check<Db, LedgerQuestion, Found & { taxability: string }> = {
+  id: 'placeholders-open',
+  title: 'Imported deductions have no ID of the benefits service',
+  severity: 'fail before the employer’s first finalized regular run; warn afterward',
+  async find(db, { now, employerId, employees, viewer }) {
+    const today = dayAt(db, now);
+    const open = [];
+    for await (const page of openPlaceholders(db, employerId, today)) {
+      open.push(...page.filter(({ version }) => employees?.has(version.employee_id) !== false));
+      if (open.length >= FOUND_AT_MOST) break;
+    }
+    if (open.length === 0) return [];
+    const running = await employersWithRegularRuns(
+      db,
+      open.flatMap((state) => state.employerId ?? []),
+    );
+    const versions = open.map(({ version }) => version);
+    const seen = new Set(viewer == null ? versions : await visibleVersions(db, versions, viewer));
+    return open.slice(0, FOUND_AT_MOST).map(({ version, employerId: employer_id }) => {
+      const { employee_id, deduction_id, line_of_coverage, taxability } = version;
+      // No run takes the deductions of an employee without an employer, whom other checks name.
+      const isBeforeFirst = employer_id !== null && !running.has(employer_id);
+      return {
+        ...{ employee_id, employer_id, deduction_id, line_of_coverage, taxability },
+        ids: [deduction_id],
+        isHidden: !seen.has(version),
+        result: isBeforeFirst ? 'fail' : 'warn',
+      };
+    });
+  },
+  text: ({ employee_id, line_of_coverage, taxability }) =>
+    `${employee_id}: ${line_of_coverage}, ${taxability?.replace('_', '-')}`,
+  advice:
+    'A file named these deductions without the ID of the benefits service. Ask the service to send them: its first event for the employee, line of coverage and taxability replaces the placeholder from its start. Or import them with their IDs. If the service does not have one, import it with an end date.',
+  passed: 'No imported deduction lacks the ID of the benefits service.',
+  fixed: {
+    at: 'ledger',
+    query: { placeholder: 'open' },
+    command: 'deductions list --placeholder open',
+    docs: 'pilot.md#placeholders',
+  },
 };
 
 export const DISK_SPACE: Check<Db, Question, Found & { disk: Disk }> = {

@@ -22,7 +22,7 @@ import { withoutAmounts } from '../inbox/unapplied.ts';
 import { DATE_CHECKS, DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
 import type { AcceptedInRun } from '../payroll/lifecycle/acceptances.ts';
-import { CLOCK, DISK_SPACE, EMPLOYER_UNKNOWN } from './checks.ts';
+import { CLOCK, DISK_SPACE, EMPLOYER_UNKNOWN, PLACEHOLDERS_OPEN } from './checks.ts';
 
 /** The checks of the ledger that a run includes, in the order of the report. */
 export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
@@ -32,6 +32,7 @@ export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
   CENSUS_HELD,
   DEDUCTIONS_UNMATCHED,
   ...DATE_CHECKS,
+  PLACEHOLDERS_OPEN,
   EMPLOYER_UNKNOWN,
   DISK_SPACE,
   CLOCK,

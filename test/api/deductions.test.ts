@@ -24,6 +24,7 @@ test('a deduction has the fields as sent and the fields of the ledger', async (t
     ...FULL,
     employer_id: null,
     matched: false,
+    placeholder: null,
     version: 1,
     position: 1,
     event_time: '2026-01-10T00:00:00.000000000Z',
@@ -32,6 +33,20 @@ test('a deduction has the fields as sent and the fields of the ledger', async (t
   await deliver(db, [deductionOf('e2', { id: 'd', description: null, effective_end: null })]);
   const { json } = await call({ url: '/v1/deductions/d' });
   for (const name of ['coverage_type', 'description', 'effective_end']) t.notOk(name in json, name);
+});
+
+test('open placeholders are listed, and show what replaces them', async (t, { call, db }) => {
+  const id = 'placeholder:emp-1:medical:pre_tax';
+  await deliver(db, [deductionOf('e1', { id, employee_id: 'emp-1' })]);
+  const open = '/v1/deductions?placeholder=open';
+  t.match((await call({ url: open })).json.data, [
+    { id, placeholder: { replaced_by: null, replaced_from: null } },
+  ]);
+  await deliver(db, [deductionOf('e2', { id: 'ded', employee_id: 'emp-1', effective_start: '2026-07-01' })]);
+  t.strictSame((await call({ url: open })).json.data, []);
+  const { json } = await call({ url: `/v1/deductions/${encodeURIComponent(id)}` });
+  t.strictSame(json.placeholder, { replaced_by: 'ded', replaced_from: '2026-07-01' });
+  t.strictSame((await call({ url: '/v1/deductions/ded' })).json.placeholder, null);
 });
 
 test('an unknown deduction and its versions are 404', async (t, { call }) => {

@@ -8,6 +8,7 @@ import { scratch } from '../database/scratch.ts';
 import { parts, refusedFor } from '../formats/read.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { employment, learn } from '../support/payroll.ts';
 
 const test = onEitherEngine.with(scratch);
 
@@ -45,7 +46,7 @@ test('a file becomes pending events, which the apply loop applies', async (t, { 
     row('ded-1', { description: 'Plan A', effective_start: '2026-01-01T05:31:56Z', coverage_type: null }),
     row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
   ];
-  t.strictSame(await importing(db, rows), { rows: 2, stored: 2, warnings: [] });
+  t.strictSame(await importing(db, rows), { rows: 2, placeholders: 0, stored: 2, warnings: [] });
   t.match(await inbox(db), [
     { event_id: /^import_[0-9a-f]{64}$/, source: 'import', received_at: NOW, state: 'pending' },
     { source: 'import', state: 'pending' },
@@ -76,16 +77,16 @@ test('importing a file again changes nothing, in any format and column order', a
   t.match(await importing(db, rows), { stored: 2 });
   await apply(db);
   const before = await inbox(db);
-  t.strictSame(await importing(db, rows, LATER), { rows: 2, stored: 0, warnings: [] });
+  t.strictSame(await importing(db, rows, LATER), { rows: 2, placeholders: 0, stored: 0, warnings: [] });
   const names = [...IMPORT_COLUMNS.required, ...IMPORT_COLUMNS.optional].toReversed();
   const csv = [
     names.join(),
     ...rows.map((one) => names.map((name) => `"${(one[name] ?? '').replaceAll('"', '""')}"`).join()),
   ].join('\r\n');
-  const known = { rows: 2, stored: 0, warnings: [] };
+  const known = { rows: 2, placeholders: 0, stored: 0, warnings: [] };
   t.strictSame(await importDeductions(db, opening(csv, 'csv'), acting(LATER)), known);
   const json = JSON.stringify({ deductions: rows });
-  const same = { rows: 2, stored: 0, warnings: [] };
+  const same = { rows: 2, placeholders: 0, stored: 0, warnings: [] };
   t.strictSame(await importDeductions(db, opening(json, 'json'), acting(LATER)), same);
   t.strictSame(await inbox(db), before);
   const again = await importing(db, [...rows, row('ded-3')], LATER);
@@ -177,4 +178,57 @@ test('a file that changes between the two passes is rejected', async (t, { db })
     throw new Error('reset');
   }
   await t.rejects(importDeductions(db, breaking, acting(NOW)), { message: 'reset' });
+});
+
+/** A row without an id of the service, and with the given fields. */
+const unnamed = (employee_id: string, fields: Fields = {}): Fields => ({
+  ...row('', { employee_id, ...fields }),
+  id: undefined,
+});
+
+test('a row without an ID becomes a placeholder, which a corrected row of the same replaces', async (t, {
+  db,
+}) => {
+  const rows = [unnamed('emp-1'), row('ded-2')];
+  t.strictSame(await importing(db, rows), { rows: 2, placeholders: 1, stored: 2, warnings: [] });
+  await apply(db);
+  t.match(await importing(db, rows, LATER), { stored: 0 });
+  t.match(await importing(db, [unnamed('emp-1', { member_contribution: '9' })], LATER), { stored: 1 });
+  await apply(db, LATER);
+  t.equal(await amount(db, 'placeholder:emp-1:medical:pre_tax'), '9');
+  const exported = row('placeholder:emp-1:medical:pre_tax', { employee_id: 'emp-1' });
+  t.match(await importing(db, [exported], LATER), { stored: 0 }, 'its own ID means the same');
+});
+
+test('a row without an ID must be the only one of its employee, line of coverage and taxability', async (t, {
+  db,
+}) => {
+  const rows = [
+    unnamed('emp-1'),
+    unnamed('emp-1', { taxability: 'post_tax' }),
+    unnamed('emp-1', { member_contribution: '9' }),
+    row('placeholder:emp-2:medical:pre_tax', { employee_id: 'emp-1' }),
+    unnamed('emp-1', { employee_id: undefined }),
+  ];
+  t.strictSame(await problemsOf(db, ...rows), [
+    'deductions[2].id: is required: deductions[0] is of the same employee, line of coverage and taxability. Without IDs, make one row of both',
+    'deductions[3].id: must be an ID of the benefits service: leave it out if it is unknown',
+    'deductions[4].employee_id: is required',
+  ]);
+});
+
+test('a row without an ID is refused for an employee of two employers, and warned about once it is replaced', async (t, {
+  db,
+}) => {
+  await learn(db, employment('emp-1'), employment('emp-2'));
+  await learn(db, employment('emp-2', { employer_id: 'globex' }));
+  t.strictSame(await problemsOf(db, unnamed('emp-1'), unnamed('emp-2')), [
+    'deductions[1].id: is required: this employee works for two employers',
+  ]);
+  const sent = { id: 'ded-1', employee_id: 'emp-1', effective_start: '2026-07-01' };
+  await deliver(db, [deductionOf('evt-1', sent, BEFORE)], BEFORE);
+  const { warnings } = await importing(db, [unnamed('emp-1')]);
+  t.strictSame(warnings, [
+    { path: 'deductions[0].id', rule: 'is missing: ded-1 replaces this row from 2026-07-01' },
+  ]);
 });

@@ -14,6 +14,10 @@ const ImportedDeduction = field.component(
   'ImportedDeduction',
   {
     ...Deduction.properties,
+    id: Type.Optional({
+      ...Deduction.properties.id,
+      description: 'The ID of the benefits service. Without it, the row becomes a placeholder.',
+    }),
     created_at: Type.Optional(
       field.text('The time of this state. Required for several states of one deduction.'),
     ),
@@ -25,11 +29,13 @@ const Imported = field.component(
   'DeductionImport',
   {
     rows: field.integer('The number of rows in the file.'),
+    placeholders: field.integer('The number of rows without an ID of the benefits service.'),
     imported: field.integer('The number of rows that are new.'),
     repairs: NullableRepairs,
     applied: field.boolean('Whether the rows were applied. If not, a sidecar applies them now.'),
     warnings: Type.Array(field.FieldProblem, {
-      description: 'Rows of employees whose ID is similar to one of the roster. They block nothing.',
+      description:
+        'Rows of employees whose ID is similar to one of the roster, and rows without an ID of which the service has sent the deduction. They block nothing.',
     }),
   },
   'The result of an import.',
@@ -46,7 +52,7 @@ export const importDeductions = operation({
   summary: 'Import deductions',
   description:
     'Stores each row as an event, for the deductions that the service sent before the sidecar existed. One invalid row rejects the whole file. ' +
-    'The same rows again change nothing. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
+    'The same rows again change nothing. A row without `id` becomes a placeholder: the first deduction of the service for the same employee, line of coverage and taxability replaces it from its start. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
   query: field.closed({
     employer_id: idFilter(
       'The employer whose file format of the kind `deductions` reads a CSV. Without it, a CSV must be strict.',
@@ -65,7 +71,7 @@ export const importDeductions = operation({
     await assertKnownFilter(call, parts, employer_id);
     const through =
       employer_id === undefined ? null : await throughRowFormat(parts, employer_id, 'deductions');
-    const { rows, stored, warnings } = await importRows(
+    const { rows, placeholders, stored, warnings } = await importRows(
       db,
       () => call.body(through?.reader()),
       actingIn(call, await sharedNow(db)),
@@ -75,7 +81,7 @@ export const importDeductions = operation({
     wakeApply();
     const applied = (await applyPending?.()) ?? false;
     const result = {
-      ...{ rows, imported: stored, applied, warnings },
+      ...{ rows, placeholders, imported: stored, applied, warnings },
       repairs: repairs && viewRepairs(repairs, call.caller),
     };
     return new Answer(result, { isUnchanged: stored === 0 });

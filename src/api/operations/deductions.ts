@@ -14,6 +14,19 @@ import { Refusal } from '../problem.ts';
 import { cursor, flag, idFilter, instant, limit, pageOf } from '../schemas.ts';
 import { assertKnown, DeductionId } from './deduction-assignments.ts';
 
+const Placeholder = field.component(
+  'Placeholder',
+  {
+    replaced_by: field.nullableText(
+      'The deduction of the benefits service that replaces it. Null while it is open.',
+    ),
+    replaced_from: field.nullableText(
+      'The first date of that deduction: the placeholder ends on the day before. Null without one, and if that deduction has no start.',
+    ),
+  },
+  'What replaces a deduction that an import named without an ID of the benefits service.',
+);
+
 const STATE = {
   ...Deduction.properties,
   employer_id: field.nullable({
@@ -22,6 +35,10 @@ const STATE = {
       'The employer to which the deduction is assigned, or else the employer of its employee. Null if it is unknown or ambiguous.',
   }),
   matched: field.boolean('Whether the employee is in the roster.'),
+  placeholder: field.nullable({
+    ...Placeholder,
+    description: 'Null, unless an import named the deduction without an ID of the benefits service.',
+  }),
   version: Type.Integer({ minimum: 1, description: 'The number of the version, in order of recording.' }),
   position: Type.Integer({ minimum: 1, description: 'The position of the version in the ledger.' }),
   event_time: field.text('The event time reported by the benefits service, UTC with nanoseconds.'),
@@ -112,6 +129,12 @@ export const listDeductions = operation({
       field.oneOfDescribed(LINES_OF_COVERAGE, 'Only deductions of this line of coverage.'),
     ),
     taxability: Type.Optional(field.oneOfDescribed(TAXABILITIES, 'Only deductions of this taxability.')),
+    placeholder: Type.Optional(
+      field.oneOfDescribed(
+        ['open', 'replaced'],
+        'Only placeholders: `open` ones, which no deduction of the benefits service replaces and which have not ended, or `replaced` ones.',
+      ),
+    ),
     cursor,
     limit,
   }),

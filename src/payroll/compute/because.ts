@@ -41,8 +41,8 @@ export function becauseOf(
 }
 
 function recordsOf({ employments }: RunEmployee, history: History, wasIn: boolean): KnownRecord[] {
-  const { versions, assignments } = history;
-  const records = versions.map(
+  const { versions, assignments, successors } = history;
+  const records = [...versions, ...successors.flat()].map(
     ({ position, event_id, recorded_at }): KnownRecord => ({
       position,
       ...{ kind: 'event', id: event_id, received_at: recorded_at },

@@ -5,6 +5,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { assignmentsOf } from '../../ledger/assignments.ts';
 import { employmentsOf } from '../../ledger/employment.ts';
 import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
+import { isPlaceholder, successorsOf } from '../../ledger/placeholders.ts';
 import { employeesOf, rosterAt } from '../../ledger/roster.ts';
 import { decisionsOf } from '../facts/decisions.ts';
 import { openingItemsOf } from '../facts/opening-items.ts';
@@ -179,13 +180,22 @@ async function historiesOf(
   const byEmployee = await versionsOfEmployees(db, ids);
   const deductions = [...byEmployee.values()].flat();
   const assignments = await assignmentsOf(db, idsOfDeductions(deductions));
-  const knownOf = (versions: readonly [RunVersion, ...RunVersion[]]) => {
-    const [{ deduction_id }] = versions;
-    return historyAt(historyFrom(versions, assignments.get(deduction_id) ?? []), position) ?? [];
+  const knownOf = (versions: Versions, deductions: readonly Versions[]) => {
+    const [first] = versions;
+    const successors = isPlaceholder(first) ? successorsOf(first, deductions) : [];
+    const history = historyFrom(versions, assignments.get(first.deduction_id) ?? [], successors);
+    return historyAt(history, position) ?? [];
   };
-  return new Map([...byEmployee].map(([id, deductions]) => [id, deductions.flatMap(knownOf)]));
+  return new Map(
+    [...byEmployee].map(([id, deductions]) => [
+      id,
+      deductions.flatMap((versions) => knownOf(versions, deductions)),
+    ]),
+  );
 }
 
-function idsOfDeductions(histories: readonly (readonly [RunVersion, ...RunVersion[]])[]): string[] {
+type Versions = readonly [RunVersion, ...RunVersion[]];
+
+function idsOfDeductions(histories: readonly Versions[]): string[] {
   return [...new Set(histories.map(([{ deduction_id }]) => deduction_id))];
 }

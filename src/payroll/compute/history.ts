@@ -1,6 +1,7 @@
 /** A deduction as a run knows it: its versions, its employer, and which versions count. Pure. */
 import { type Assignment, assignedEmployer } from '../../ledger/assignments.ts';
 import type { RunVersion } from '../../ledger/history.ts';
+import { endedBy, replacementOf, successorsOf } from '../../ledger/placeholders.ts';
 import { appliesOn, latestOf, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
 import type { Run } from '../records/body.ts';
 import type { Job } from './population.ts';
@@ -11,23 +12,35 @@ export type History = {
   /** Oldest position first, at least one. */
   versions: readonly RunVersion[];
   assignments: readonly Assignment[];
+  /** The versions of deductions that may replace this one, which is a placeholder. Most often none. */
+  successors: readonly (readonly RunVersion[])[];
   timeline: Timeline<RunVersion>;
 };
 
-export function historyFrom(versions: readonly RunVersion[], assignments: readonly Assignment[]): History {
-  const { deduction_id: deductionId } = versions[0] as RunVersion;
-  return { deductionId, versions, assignments, timeline: timelineOf(versions) };
+export function historyFrom(
+  versions: readonly RunVersion[],
+  assignments: readonly Assignment[],
+  successors: readonly (readonly RunVersion[])[] = [],
+): History {
+  const first = versions[0] as RunVersion;
+  const timeline = timelineOf(versions);
+  const counting = endedBy(timeline.counting, replacementOf(first, successors));
+  return {
+    ...{ deductionId: first.deduction_id, versions, assignments, successors },
+    timeline: { ...timeline, counting },
+  };
 }
 
 /** Returns the history as known at an earlier position of the ledger, or null if nothing was known then. */
 export function historyAt(history: History, position: number): History | null {
   if (newestFact(history) <= position) return history;
-  const { versions, assignments } = history;
+  const { versions, assignments, successors } = history;
   const known = <Fact extends { position: number }>(facts: readonly Fact[]) =>
     facts.filter((fact) => fact.position <= position);
   const knownVersions = known(versions);
-  if (knownVersions.length === 0) return null;
-  return historyFrom(knownVersions, known(assignments));
+  const [first] = knownVersions;
+  if (first === undefined) return null;
+  return historyFrom(knownVersions, known(assignments), successorsOf(first, successors.map(known)));
 }
 
 /** Returns the state of a deduction on a run's day, else its latest state, else null. */
@@ -41,9 +54,10 @@ export function contentOn(
   return stateOn(counting, day) ?? latestOf(counting);
 }
 
-/** Returns the position of the newest version or assignment. */
-export function newestFact({ versions, assignments }: History): number {
-  return Math.max(versions.at(-1)?.position ?? 0, assignments.at(-1)?.position ?? 0);
+/** Returns the position of the newest version, assignment or version of a deduction that may replace it. */
+export function newestFact({ versions, assignments, successors }: History): number {
+  const last = (facts: readonly { position: number }[]) => facts.at(-1)?.position ?? 0;
+  return Math.max(last(versions), last(assignments), ...successors.map(last));
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */

@@ -186,6 +186,20 @@ export async function finalizedRunOver(
   return run?.pay_date ?? null;
 }
 
+/** Returns which employers have a finalized regular run that is not voided. */
+export async function employersWithRegularRuns(db: Db, employers: readonly string[]): Promise<Set<string>> {
+  if (employers.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .select('employer_id')
+    .distinct()
+    .where(isOneOf(db, 'employer_id', [...new Set(employers)]))
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .execute();
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
 /** Returns the finalized regular runs that pay all employees of a run, by pay date. */
 export function paidRuns(db: Db, run: Payees) {
   return (

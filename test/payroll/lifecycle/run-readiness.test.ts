@@ -88,6 +88,10 @@ async function movedStart(db: Db, changes: object): Promise<void> {
 /** Deductions of `ded-1`, unless overridden, in another event. */
 const elect = (db: Db, fields: object, createdAt?: string) => deduct(db, 'evt-3', fields, createdAt);
 
+const PLACEHOLDER = {
+  ...{ id: 'placeholder:emp-1:vision:pre_tax', employee_id: 'emp-1', line_of_coverage: 'vision' },
+};
+
 const VISION = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision' };
 
 /** Changes the medical deduction of `emp-1` by an event that is received after finalized runs. */
@@ -186,6 +190,7 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'warn starts-far-ahead: emp-1: deduction ded-3, from 3026-07-01': (db) =>
     elect(db, { id: 'ded-3', employee_id: 'emp-1', effective_start: '3026-07-01', effective_end: null }),
   'warn events-unattributed: 1 event': (db) => elect(db, { period: 'daily', employee_id: 'emp-9' }),
+  'fail placeholders-open: emp-1: vision, pre-tax': (db) => elect(db, PLACEHOLDER),
   'fail employer-unknown: nobody': () => {},
   'fail employees-with-two-employers: emp-2: deduction ded-2': (db) =>
     employ(db, 'emp-2', { employer_id: 'globex' }),
@@ -332,6 +337,10 @@ const FACTS: Record<string, object> = {
   'never-in-effect': { employee_id: 'emp-1', deduction_id: 'ded-3', event_id: 'evt-3' },
   'starts-far-ahead': { employee_id: 'emp-1', deduction_id: 'ded-3', event_id: 'evt-3', date: '3026-07-01' },
   'events-unattributed': { count: 1 },
+  'placeholders-open': {
+    ...{ employer_id: 'acme', employee_id: 'emp-1' },
+    ...{ deduction_id: 'placeholder:emp-1:vision:pre_tax', line_of_coverage: 'vision' },
+  },
   'employer-unknown': { employer_id: 'nobody' },
   'employees-with-two-employers': { employee_id: 'emp-2', deduction_id: 'ded-2' },
   'census-completed': { employer_id: 'acme' },

@@ -17,7 +17,14 @@ import { type Api, dataOrNull } from '../../performing.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { deductedNow } from './now.ts';
-import { type Deduction, employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
+import {
+  type Deduction,
+  employerAdvice,
+  employerOf,
+  placeholderWords,
+  sentence,
+  stateOfDeduction,
+} from './terms.ts';
 import { previousVersion, type Then, versionTable } from './versions.ts';
 
 export function deductionPages(console: Console): void {
@@ -77,10 +84,11 @@ function summary(deduction: Deduction, today: string, assignments: Content): Htm
   return html`
     <section class="card">
       <h2>Latest state</h2>
-      <p>${sentence(deduction)}${' '}${state(...stateOn(spanOf(deduction), today))}</p>
+      <p>${sentence(deduction)}${' '}${state(...stateOfDeduction(deduction, today))}</p>
       ${facts([
         ['Employee', employeeLink(deduction.employee_id)],
         ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],
+        ['Placeholder', placeholderWords(deduction)],
         ['Assignments', assignments],
         ['Description', description],
         ['Latest version', `${version}, at ledger position ${position}`],

@@ -41,6 +41,12 @@ const FILTERS: readonly Filter[] = [
     choices: choicesOf({ true: 'in the roster', false: 'not in the roster' }),
     hint: 'Whether a census or a reported hire contains the employee.',
   },
+  {
+    name: 'placeholder',
+    label: 'Placeholders',
+    choices: choicesOf({ open: 'open', replaced: 'replaced' }),
+    hint: 'Deductions that a file named without an ID of the benefits service.',
+  },
   ...TIME_FILTERS,
 ];
 

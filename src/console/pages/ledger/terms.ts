@@ -82,6 +82,21 @@ export function stateOn(span: Span, day: string): [word: string, tone: Tone] {
   return ['in effect', 'good'];
 }
 
+/** Returns the state of a deduction on a day. A deduction of the service may replace a placeholder by then. */
+export function stateOfDeduction(deduction: Deduction, day: string): [word: string, tone: Tone] {
+  const { placeholder } = deduction;
+  const isReplaced = placeholder?.replaced_by != null && (placeholder.replaced_from ?? '') <= day;
+  return isReplaced ? ['replaced', 'plain'] : stateOn(spanOf(deduction), day);
+}
+
+/** Returns what replaces a placeholder, in words; null for a deduction with an ID of the service. */
+export function placeholderWords({ placeholder }: Deduction): string | null {
+  if (placeholder === null) return null;
+  const { replaced_by, replaced_from } = placeholder;
+  if (replaced_by === null) return 'open placeholder';
+  return `replaced by ${replaced_by}${replaced_from === null ? '' : ` from ${dayText(replaced_from)}`}`;
+}
+
 /** A field that changed; null: it is absent. Without `before` only the new value is shown. */
 export type Change = {
   readonly what: string;
@@ -164,14 +179,19 @@ export function deductionTable(
   const member = alignedMoney(deductions.map(({ member_contribution }) => member_contribution));
   const employer = alignedMoney(deductions.map(({ employer_contribution }) => employer_contribution));
   return table(deductions, { caption, stacked: true }, [
-    ['Deduction', ({ id }) => deductionLink(id), 'name'],
+    ['Deduction', namedDeduction, 'name'],
     ...(ofEmployee ? [] : owner),
     ['Coverage', coverageOf],
     ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
     ['Employer contribution', (row) => withNote(employer(row.employer_contribution), row.period), 'number'],
     ['Effective', datesOf, 'date'],
-    [`On ${dayText(day)}`, (deduction) => state(...stateOn(spanOf(deduction), day))],
+    [`On ${dayText(day)}`, (deduction) => state(...stateOfDeduction(deduction, day))],
   ]);
+}
+
+function namedDeduction(deduction: Deduction): Html {
+  const link = deductionLink(deduction.id);
+  return deduction.placeholder === null ? link : withNote(link, placeholderWords(deduction));
 }
 
 function coverageOf({ line_of_coverage, coverage_type, taxability }: Deduction): Html {
