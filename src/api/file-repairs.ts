@@ -26,8 +26,10 @@ const Change = field.closed({
 export const FileRepairs = field.component(
   'FileRepairs',
   {
-    encoding: field.nullableText('The encoding of the file. Null if nothing was read.'),
-    separator: field.nullableText('What separates its columns. Null if nothing was read.'),
+    encoding: field.nullableText('The encoding of a text file. Null if nothing was read.'),
+    separator: field.nullableText('What separates the columns of a text file. Null if nothing was read.'),
+    sheet: field.nullableText('The sheet of a workbook that was read. Null for a text file.'),
+    hidden_rows: field.integer('Its rows that a filter or a person hides. They are read like the others.'),
     header_line: field.nullable(field.integer('The line of the header. Null if none was found.')),
     rows: field.integer('The rows that were read, without those that are left out.'),
     left_out: Type.Array(
@@ -48,14 +50,15 @@ export const NullableRepairs = field.nullable({
   description: 'What reading the file through its format changed. Null for JSON, and without a file format.',
 });
 
+const NOTHING_READ = { encoding: null, separator: null, sheet: null, hidden_rows: 0 };
+
 /** Returns the repairs as the caller may see them. */
 export function viewRepairs(repairs: Repairs, caller: Caller | null): FileRepairs {
-  const { form, header_line, rows, left_out, changes } = repairs;
+  const { header_line, rows, left_out, changes } = repairs;
+  const { encoding, separator, sheet, hidden_rows } = { ...NOTHING_READ, ...repairs.form };
   const seesValues = mayAlso(caller, 'pii:read');
   return {
-    encoding: form?.encoding ?? null,
-    separator: form?.separator ?? null,
-    ...{ header_line, rows, left_out },
+    ...{ encoding, separator, sheet, hidden_rows, header_line, rows, left_out },
     changes: changes.map(({ examples, ...change }) => ({
       ...change,
       examples: seesValues ? examples : null,

@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Db } from '../database/tables.ts';
 import { formatOf, type OpenRows, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.ts';
+import { WORKBOOK_TYPE } from '../formats/workbook/bounds.ts';
 import { actorOf } from './auth.ts';
 import { passStreams, ROWS_BODY_BYTES_MAX, streamedBody } from './bodies.ts';
 import { idempotencyKeyOf, ifMatchOf, negotiated } from './headers.ts';
@@ -35,7 +36,7 @@ import { bodyMayBeLeftOut, exceptBody } from './validation.ts';
 const LIST_TYPES = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 
 const FILES = {
-  ...{ what: 'files', atOnce: 3, types: Object.values(ROW_TYPES) },
+  ...{ what: 'files', atOnce: 3, types: [...Object.values(ROW_TYPES), WORKBOOK_TYPE] },
   ...{ bytesMax: ROWS_BODY_BYTES_MAX, tooLarge: 'The file is larger than 64 MiB.' },
 };
 

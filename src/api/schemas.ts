@@ -37,6 +37,9 @@ export const cursor = Type.Optional(
 export const flag = (description: string) =>
   Type.Optional(Type.Boolean({ rule: 'must be true or false', description }));
 
+/** The bytes of a file. */
+export const BINARY = Type.String({ format: 'binary' });
+
 export const idFilter = (description: string) => Type.Optional({ ...identifier, description });
 
 /** The id of a resource that the sidecar names itself. */

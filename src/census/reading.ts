@@ -10,13 +10,24 @@ import { columnsOf, csvRecords, type Header, isColumnOf, type RowKind, readHeade
 import type { FileKind } from '../formats/file-format.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
 import type { FileReader } from '../formats/repair.ts';
+import { WORKBOOK_TYPE } from '../formats/workbook/bounds.ts';
 
 /** Bytes of one census: over 400,000 employees at 600 bytes each, checked and uploaded in seconds. */
 export const CENSUS_BYTES_MAX = 256 * 1024 * 1024;
 /** Bounds the memory for ids, which are kept to detect duplicates. No more rows fit into the bytes above. */
 export const EMPLOYEES_MAX = 1_000_000;
 
+/** `csv` is any file of rows: its content shows whether it is a workbook. */
 export type CensusFormat = 'json' | 'csv';
+
+/** Reports whether a content type is that of a file of rows. */
+export function isTableType(type: string | readonly string[] | undefined): boolean {
+  const essence = String(type ?? '')
+    .split(';', 1)[0]
+    ?.trim()
+    .toLowerCase();
+  return essence === 'text/csv' || essence === WORKBOOK_TYPE;
+}
 
 export type CensusContent = {
   readonly format: CensusFormat;

@@ -2,8 +2,9 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CensusConfig } from '../config.ts';
-import { codeOf } from '../errors.ts';
+import { codeOf, isAppError } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
+import { wholeFile } from '../formats/whole-file.ts';
 import { CENSUS_BYTES_MAX } from './reading.ts';
 import { type CensusFetcher, sourceFailed } from './source.ts';
 
@@ -12,7 +13,7 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 /** File systems allow 255 bytes; `.organization.json` needs 18. */
 const NAME_BYTES_MAX = 230;
 
-/** Creates a source that reads a folder: `{employer_id}.json`, or `.csv` with `.organization.json`. */
+/** Creates a source that reads a folder: `{employer_id}.json`, or `.csv` or `.xlsx` with `.organization.json`. */
 export function createDirSource(folder: string): CensusFetcher {
   const openIn = (name: string, bytesMax: number) => openRegular(join(folder, name), name, bytesMax);
   return {
@@ -22,9 +23,13 @@ export function createDirSource(folder: string): CensusFetcher {
       }
       const json = await openIn(`${employerId}.json`, CENSUS_BYTES_MAX);
       if (json !== null) return { format: 'json', content: contentOf(json) };
-      const csv = await openIn(`${employerId}.csv`, CENSUS_BYTES_MAX);
+      const csv =
+        (await openIn(`${employerId}.csv`, CENSUS_BYTES_MAX)) ??
+        (await openIn(`${employerId}.xlsx`, CENSUS_BYTES_MAX));
       if (csv === null) {
-        throw sourceFailed('the census folder has no file for this employer: add a .json or .csv file');
+        throw sourceFailed(
+          'the census folder has no file for this employer: add a .json, .csv or .xlsx file',
+        );
       }
       try {
         const name = `${employerId}.organization.json`;
@@ -46,7 +51,7 @@ export function createDirSource(folder: string): CensusFetcher {
 export async function mayFetch(source: CensusConfig['source'], employerId: string): Promise<boolean> {
   if (source.kind !== 'dir') return source.kind === 'http';
   if (!isPlainName(employerId)) return false;
-  for (const extension of ['json', 'csv']) {
+  for (const extension of ['json', 'csv', 'xlsx']) {
     // A file that cannot be opened is there: its sync reports why.
     const code = await access(join(source.path, `${employerId}.${extension}`)).then(() => null, codeOf);
     if (code !== 'ENOENT') return true;
@@ -84,10 +89,9 @@ async function openRegular(path: string, name: string, bytesMax: number): Promis
 
 async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
   try {
-    for await (const part of file.createReadStream({ autoClose: false })) yield part as Buffer;
+    yield* wholeFile(file);
   } catch (error) {
+    if (isAppError(error, 'FILE_CHANGED')) throw sourceFailed(error.message);
     throw sourceFailed(`the census file cannot be read: ${codeOf(error)}`);
-  } finally {
-    await file.close();
   }
 }

@@ -1,9 +1,11 @@
 import type { Dispatcher } from 'undici';
 import { pathSegment } from '../contract/fields.ts';
 import type { AppError } from '../errors.ts';
+import { WORKBOOK_TYPE } from '../formats/workbook/bounds.ts';
 import { failureCode } from '../outbox/client.ts';
 import { createAgent } from '../outgoing.ts';
 import { NO_PROXY, type ProxyConfig } from '../proxy-config.ts';
+import { isTableType } from './reading.ts';
 import { type CensusFetcher, sourceFailed } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */
@@ -38,7 +40,7 @@ export function createHttpSource(
           path: pathname + search,
           method: 'GET',
           headers: {
-            accept: 'application/json, text/csv;q=0.9',
+            accept: `application/json, text/csv;q=0.9, ${WORKBOOK_TYPE};q=0.9`,
             'accept-encoding': 'identity',
             'user-agent': `benefits-sidecar/${version}`,
             ...(token !== null && { authorization: `Bearer ${token}` }),
@@ -55,12 +57,12 @@ export function createHttpSource(
         response.body.on('error', () => {}).destroy();
         throw sourceFailed(refusal);
       }
-      const isCsv = /^text\/csv\b/i.test(String(response.headers['content-type'] ?? ''));
+      const isTable = isTableType(response.headers['content-type']);
       // The organization of a CSV is in a header, as in PUT, which is decoded as Latin-1.
       const header = response.headers[HEADER.toLowerCase()];
       const organization = typeof header === 'string' ? Buffer.from(header, 'latin1') : null;
       const content = contentOf(response);
-      return isCsv
+      return isTable
         ? { format: 'csv', content, organization, organizationFrom: `the header ${HEADER}` }
         : { format: 'json', content };
     },

@@ -1,7 +1,7 @@
 /** The values of options and arguments, and the files that they name. */
 import { isUtf8 } from 'node:buffer';
-import { createReadStream, type ReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { open as openFile, readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { ID_MAX_CHARACTERS, pathSegment, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
@@ -14,6 +14,7 @@ import {
   type Rows,
   readRows,
 } from '../formats/rows.ts';
+import { wholeFile } from '../formats/whole-file.ts';
 import { failed, wrongUsage } from './failure.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
@@ -101,7 +102,7 @@ export async function readJsonFile(path: string): Promise<unknown> {
   return parsed.value;
 }
 
-export const ROWS_FILE = '.csv, .json or .ndjson file';
+export const ROWS_FILE = '.csv, .xlsx, .json or .ndjson file';
 
 export type RowsFile = {
   /** In bytes. */
@@ -115,7 +116,8 @@ export type RowsFile = {
 
 /** Opens a file of rows, whose extension is its format. Throws if there is none. */
 export async function findRowsFile(path: string): Promise<RowsFile> {
-  const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
+  const [, ending] = /\.([a-z]+)$/i.exec(path) ?? [];
+  const extension = ending?.toLowerCase().replace(/^xls[xm]?$/, 'csv');
   const format = (Object.keys(ROW_TYPES) as RowFormat[]).find((name) => name === extension);
   if (format === undefined) throw wrongUsage(`the file must be a ${ROWS_FILE}: its extension is its format`);
   const size = await sizeOfFile(path);
@@ -130,7 +132,7 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
 }
 
 /** Opens a file as a stream. Throws if there is none. */
-export async function streamOf(path: string): Promise<ReadStream> {
+export async function streamOf(path: string): Promise<AsyncIterable<Uint8Array>> {
   await sizeOfFile(path);
-  return createReadStream(path);
+  return wholeFile(await openFile(path));
 }

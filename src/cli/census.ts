@@ -28,7 +28,10 @@ const CENSUS_FILE = {
       'An ID that names the same person in the census of another employer; repeatable, with --reason',
   },
   more: (command: Command) =>
-    command.argument('<file>', 'A .json file, or NAME.csv with NAME.organization.json next to it'),
+    command.argument(
+      '<file>',
+      'A .json file, or NAME.csv or NAME.xlsx with NAME.organization.json next to it',
+    ),
 };
 
 export function addCensusCommands(program: Command): void {
@@ -111,9 +114,9 @@ type ShowOptions = { readonly employer: string; readonly response?: true };
 
 /** Opens the file of a census. The check reports what is wrong in its content. */
 async function openCensusFile(path: string): Promise<BodyOf<typeof putCensus>> {
-  const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
+  const [, stem, ending] = /^(.*)\.(json|csv|tsv|txt|xls[xmb]?|ods)$/i.exec(path) ?? [];
   if (stem === undefined || ending === undefined) {
-    throw wrongUsage('a census must be a .json or .csv file: its extension is its format');
+    throw wrongUsage('a census must be a .json, .csv or .xlsx file');
   }
   const content = await streamOf(path);
   if (ending.toLowerCase() === 'json') return { format: 'json', content };

@@ -38,8 +38,9 @@ export function addFormatCommands(program: Command): void {
     ],
     flags: { personal_data: '--examples' },
     personalData: 'Also show three values of each change, which may be personal data',
-    more: (command) => KIND.more(command).argument('<file>', 'A .csv file with all of its columns'),
+    more: (command) => KIND.more(command).argument('<file>', 'A .csv or .xlsx file with all of its columns'),
     input: async (_context, named, { file, kind }: KindOption) => ({
+      ...named,
       params: { ...named.params, kind },
       body: await streamOf(file),
     }),
@@ -83,7 +84,7 @@ export function addFormatCommands(program: Command): void {
 }
 
 const CONVERTED = (command: Command) =>
-  command.argument('<file>', 'A .csv file').argument('<target>', 'The .csv file to create');
+  command.argument('<file>', 'A .csv or .xlsx file').argument('<target>', 'The .csv file to create');
 
 type Converting = { readonly file: string; readonly target: string };
 
@@ -129,10 +130,11 @@ function printProposal(out: Output, { format, unread, problems, problem_count, r
 /** Prints what reading a file changed, a line for each column and rule. Null: it was read as it is. */
 export function printRepairs(out: Output, repairs: Proposal['repairs'] | null): void {
   if (repairs === null) return;
-  const { rows, left_out, changes } = repairs;
+  const { sheet, hidden_rows, rows, left_out, changes } = repairs;
   const left = left_out.filter((entry) => entry.rows > 0);
   const lines = [
-    `${counted(rows, 'row')} read`,
+    `${counted(rows, 'row')} read${sheet === null ? '' : ` from the sheet ${sheet}`}`,
+    ...(hidden_rows > 0 ? [`${counted(hidden_rows, 'hidden row')} read like the others`] : []),
     ...left.map((entry) => `${counted(entry.rows, 'row')} left out: ${entry.reason}`),
     ...changes.flatMap(({ header, field, rule, cells, confirmed, examples }) => [
       `${header} (${field}): ${rule} changes ${counted(cells, 'value')}${confirmed ? '' : ', not confirmed'}`,

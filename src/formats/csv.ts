@@ -5,6 +5,7 @@ import type { Problem } from '../errors.ts';
 import { ELEMENT_BYTES_MAX, SAVE_AS, unreadable, utf16Of, validUtf8, withHead } from './bytes.ts';
 import { columnFinder, headerProblems, type NamedColumns } from './csv-header.ts';
 import { type Parsed, parsedRows } from './csv-parser.ts';
+import { refuseWorkbook } from './workbook/bounds.ts';
 
 /**
  * One row that has data: its cells, and the line of the file on which it begins, counting from 1. `broken` is a problem of the
@@ -169,8 +170,6 @@ function idProblems(cells: readonly string[], { names, ids }: HeaderRow): readon
 
 /** The first bytes of files that are no CSV. */
 const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
-  [Buffer.from('PK\x03\x04', 'latin1'), 'is a workbook'],
-  [Buffer.from([0xd0, 0xcf, 0x11, 0xe0]), 'is a workbook'],
   [Buffer.from([0x1f, 0x8b]), 'is compressed with gzip'],
   [Buffer.from('%PDF'), 'is a PDF'],
   [Buffer.from('<'), 'is HTML or XML'],
@@ -180,6 +179,7 @@ const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
 
 /** Throws UNREADABLE for content that is no text with columns. */
 export function refuseOtherFiles(head: Buffer): void {
+  refuseWorkbook(head);
   const what = OTHER_FILES.find(([first]) => head.indexOf(first) === 0)?.[1];
   if (what !== undefined) throw unreadable('', `${what}: ${SAVE_AS}`);
 }

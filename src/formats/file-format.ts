@@ -70,6 +70,9 @@ const LeftOut = closed({
 });
 
 export const FORMAT_FIELDS = {
+  sheet: Type.Optional(
+    nullable(name('The sheet of a workbook that is read. Default: null, the only visible sheet with data.')),
+  ),
   columns: Type.Array(Column, {
     minItems: 1,
     maxItems: COLUMNS_MAX,
@@ -107,6 +110,7 @@ const FormatBody = closed(FORMAT_FIELDS);
 type FormatBody = Static<typeof FormatBody>;
 
 export type FileFormat = {
+  sheet: string | null;
   columns: readonly { header: string; field: string | null; rules: readonly RepairRule[] }[];
   constants: Readonly<Record<string, string>>;
   id_prefix: string | null;
@@ -131,8 +135,15 @@ export function checkFormat(body: unknown, kind: FileKind): Checked {
   return problems.length === 0 ? { ok: true, value } : { ok: false, problems };
 }
 
-function formatOf({ columns, constants = {}, id_prefix = null, leave_out = [] }: FormatBody): FileFormat {
+function formatOf({
+  sheet = null,
+  columns,
+  constants = {},
+  id_prefix = null,
+  leave_out = [],
+}: FormatBody): FileFormat {
   return {
+    sheet,
     columns: columns.map(({ header, field, rules = [] }) => ({
       header,
       field,

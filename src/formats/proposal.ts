@@ -12,7 +12,9 @@ export type Proposal = {
   formatAfter(repairs: Repairs): FileFormat | null;
 };
 
-const EMPTY: FileFormat = { columns: [], constants: {}, id_prefix: null, leave_out: [] };
+export const EMPTY_FORMAT: FileFormat = {
+  ...{ sheet: null, columns: [], constants: {}, id_prefix: null, leave_out: [] },
+};
 
 /** Whether a file's payroll code is one of the employer's. Null: none are set. */
 export type KnownCode = ((code: string) => boolean) | null;
@@ -31,8 +33,9 @@ export function proposeFormat(
   const find: FormatFinder = {
     isColumn: (cell) =>
       earlier.has(headerKey(cell)) || kind.isName(cell) || usualName(cell, names, words) !== null,
+    sheet: before?.sheet ?? null,
     formatFor(header) {
-      const { constants, id_prefix, leave_out } = before ?? EMPTY;
+      const { constants, id_prefix, leave_out } = before ?? EMPTY_FORMAT;
       const fields = fieldsOf(header, kind, (name) => earlier.get(headerKey(name))?.field);
       const columns = [...new Set(header)].flatMap((name) => {
         if (name === '') return [];
@@ -42,6 +45,7 @@ export function proposeFormat(
       const lacking = ([field]: [string, string]) => columns.every((column) => column.field !== field);
       const known = new Set(columns.map((column) => headerKey(column.header)));
       format = {
+        sheet: before?.sheet ?? null,
         columns,
         constants: Object.fromEntries(Object.entries({ ...periodIn(fields), ...constants }).filter(lacking)),
         id_prefix,

@@ -2,7 +2,8 @@
 import { compile } from '../contract/check.ts';
 import { type Meaning, meantFor } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
-import { unreadableFor } from './bytes.ts';
+import { isAppError } from '../errors.ts';
+import { unreadable, unreadableFor } from './bytes.ts';
 import {
   bareOf,
   brokenRow,
@@ -15,8 +16,6 @@ import {
   totalIn,
   withoutBlanks,
 } from './csv.ts';
-import { type Parsed, parsedRows } from './csv-parser.ts';
-import { decoded, type TextForm } from './decoded.ts';
 import {
   type FileFormat,
   type FileKind,
@@ -25,6 +24,10 @@ import {
   schemaOf,
   withPrefix,
 } from './file-format.ts';
+import { type FileForm, fileRows } from './file-rows.ts';
+import { DAYS_BETWEEN_SYSTEMS } from './workbook/cell-text.ts';
+import type { WorkbookRow } from './workbook/rows.ts';
+import type { Merged } from './workbook/sheet.ts';
 
 /** The examples of a change: enough to see what it does. */
 const EXAMPLES_MAX = 3;
@@ -42,8 +45,8 @@ export type RepairChange = {
 };
 
 export type Repairs = {
-  /** How a text was written; null before its first rows were read. */
-  form: TextForm | null;
+  /** How the file was written; null before its first row was read. */
+  form: FileForm | null;
   /** The line of the header; null if no header was found. */
   header_line: number | null;
   /** The rows that were read, without those that are left out. */
@@ -58,6 +61,8 @@ export type Repairs = {
 export type FormatFinder = {
   /** Recognizes names of columns, by which the header below titles is found. */
   isColumn(cell: string): boolean;
+  /** The sheet of a workbook; null: the only one with data. */
+  readonly sheet: string | null;
   /**
    * Returns the format of a file with this header; null for a strict file, which is read as it is. Throws UNREADABLE for a header
    * that the format does not have.
@@ -78,17 +83,35 @@ export type FileReader = {
   readonly repairs: Repairs;
 };
 
-/** Returns the reader of one text file. */
+/** Returns the reader of one file. */
 export function fileReader(reading: Reading): FileReader {
   const repairs: Repairs = {
     ...{ form: null, header_line: null, rows: 0, left_out: [], changes: [], isRefused: false },
   };
   return {
     async *records(content) {
-      const file = await decoded(content, reading.find.isColumn);
-      repairs.form = file;
-      const rows = parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
-      yield* repairedRecords(rows, reading, repairs);
+      let merged = null as Merged | null;
+      const rows = fileRows(content, {
+        ...reading.find,
+        form: (form) => {
+          repairs.form = form;
+        },
+        merged: (cells) => {
+          merged = cells;
+        },
+      });
+      try {
+        yield* repairedRecords(rows, reading, repairs);
+      } catch (error) {
+        // A format may name the sheet that was not found.
+        if (repairs.form === null && isAppError(error, 'UNREADABLE')) repairs.isRefused = true;
+        throw error;
+      }
+      if (merged !== null && merged.from > (repairs.header_line ?? 0))
+        throw unreadable(
+          '',
+          `has merged cells, of which only the first has a value: unmerge ${merged.cells}`,
+        );
     },
     repairs,
   };
@@ -116,6 +139,7 @@ export function storedFormat(format: FileFormat, kind: FileKind): FormatFinder {
   const known = new Set(format.columns.map(({ header }) => headerKey(header)));
   return {
     isColumn: (cell) => known.has(headerKey(cell)) || kind.isName(cell),
+    sheet: format.sheet ?? null,
     formatFor(header) {
       const keys = header.map(headerKey);
       const problems = header.flatMap((cell, index): Problem[] => {
@@ -142,14 +166,14 @@ export function storedFormat(format: FileFormat, kind: FileKind): FormatFinder {
  * Throws UNREADABLE, after the last row, for changes by rules that the format does not confirm.
  */
 async function* repairedRecords(
-  rows: AsyncIterable<Parsed>,
+  rows: AsyncIterable<WorkbookRow>,
   reading: Reading,
   repairs: Repairs,
 ): AsyncGenerator<CsvRecord> {
   const { find } = reading;
   let plan: Plan | null = null;
-  let above: Parsed[] = [];
-  const begin = (row: Parsed): Plan => {
+  let above: WorkbookRow[] = [];
+  const begin = (row: WorkbookRow): Plan => {
     try {
       return planOf(row, reading, repairs);
     } catch (error) {
@@ -193,14 +217,22 @@ type Plan = {
   readonly header: HeaderRow;
   readonly fields: string[];
   /** Returns null for a row that is left out. */
-  read(row: Parsed): CsvRecord | null;
+  read(row: WorkbookRow): CsvRecord | null;
 };
 
-function planOf({ record }: Parsed, reading: Reading, repairs: Repairs): Plan {
+function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, repairs: Repairs): Plan {
   const { find } = reading;
   const header = headerRow(record.map(bareOf));
+  for (const rule of inHeader?.values() ?? []) throw unreadable('the header', rule);
   const format = find.formatFor(header.names);
-  if (format === null) return { header, fields: [...header.names], read: (row) => recordOf(row, header) };
+  if (format === null) {
+    const named = header.names.map((field, index) => ({ field, index }));
+    const read = (row: WorkbookRow): CsvRecord => {
+      const record = recordOf(row, header);
+      return { ...record, broken: record.broken ?? brokenCell(row, named) };
+    };
+    return { header, fields: [...header.names], read };
+  }
   const keys = header.names.map(headerKey);
   const columns = format.columns.flatMap(({ header: name, field, rules }) => {
     if (field === null) return [];
@@ -216,14 +248,15 @@ function planOf({ record }: Parsed, reading: Reading, repairs: Repairs): Plan {
   return {
     header,
     fields: [...columns.map(({ field }) => field), ...constants.map(([field]) => field)],
-    read({ line, record: cells }) {
+    read(row) {
+      const { line, record: cells } = row;
       if (isLeftOut(cells)) return null;
       if (find.foundTotal !== undefined && isTotal(cells)) {
         const index = cells.findIndex((cell) => totalIn(cell) !== null);
         find.foundTotal(header.names[index] ?? '', cells[index] as string);
         return null;
       }
-      const broken = brokenRow(cells, header, TOTAL_RULE);
+      const broken = brokenRow(cells, header, TOTAL_RULE) ?? brokenCell(row, columns);
       if (broken === null && columns.some((column) => isOutside(column, cells))) return null;
       repairs.rows += 1;
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };
@@ -241,11 +274,21 @@ function planOf({ record }: Parsed, reading: Reading, repairs: Repairs): Plan {
   };
 }
 
+/** Returns the problem of the first cell without a value in a column that is read. */
+function brokenCell(
+  { broken }: WorkbookRow,
+  columns: readonly { field: string; index: number }[],
+): Problem | null {
+  const column = broken && columns.find(({ index }) => broken.has(index));
+  return column ? { path: column.field, rule: broken.get(column.index) as string } : null;
+}
+
 type ReadColumn = { header: string; field: string; rules: readonly RepairRule[] };
 
 /** Returns a function that repairs a column's cells and counts the changes. */
 function columnReader({ header, field, rules }: ReadColumn, { kind, today }: Reading, repairs: Repairs) {
-  const repair = cellRepair(kind, field, today);
+  const is1904 = repairs.form !== null && 'is1904' in repairs.form && repairs.form.is1904;
+  const repair = cellRepair(kind, field, { today, is1904 });
   const changes = new Map<RepairRule, RepairChange>();
   const note = (rule: RepairRule, example: RepairExample): void => {
     let change = changes.get(rule);
@@ -304,7 +347,9 @@ type Repaired = { value: string; rule: RepairRule | null };
 /** Remembers what repeated values mean. Most columns have few different ones. */
 const REMEMBERED_MAX = 1_000;
 
-function cellRepair(kind: FileKind, field: string, today: string): (cell: string) => Repaired {
+type Dates = { today: string; is1904: boolean };
+
+function cellRepair(kind: FileKind, field: string, { today, is1904 }: Dates): (cell: string) => Repaired {
   const schema = schemaOf(kind, field);
   const { meant, format, enum: values } = (schema ?? {}) as Record<string, unknown>;
   const checker = schema === undefined ? null : compile(schema);
@@ -315,7 +360,11 @@ function cellRepair(kind: FileKind, field: string, today: string): (cell: string
     const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
     if (!hasMeaning || checker === null) return written;
     if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
-    const repaired = meantFor(schema as object, bare, today);
+    const asIn1900 = meantFor(schema as object, bare, today);
+    const isLater = is1904 && asIn1900?.rule === 'date-serial';
+    const repaired = isLater
+      ? meantFor(schema as object, String(Number(bare) + DAYS_BETWEEN_SYSTEMS), today)
+      : asIn1900;
     // A column with a day before its month may have other dates that were read month first.
     if (repaired !== null && repaired.rule !== 'date-day-first') return repaired;
     if (isOptional && NO_VALUE.test(bare)) return { value: '', rule: 'no-value' };

@@ -9,6 +9,7 @@ import { slices, unreadableFor } from './bytes.ts';
 import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
 import { headerProblems } from './csv-header.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';
+import { WORKBOOK_TYPE } from './workbook/bounds.ts';
 
 /** A million rows of the widest kind: more than any employer's payroll has. */
 export const ROWS_BYTES_MAX = 256 * 1024 * 1024;
@@ -50,6 +51,8 @@ export type OpenRows = (through?: CsvReader | null) => Rows;
 
 export function formatOf(contentType: string): RowFormat | null {
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase();
+  // The content shows that it is one.
+  if (essence === WORKBOOK_TYPE) return 'csv';
   const formats = Object.keys(ROW_TYPES) as RowFormat[];
   return formats.find((format) => ROW_TYPES[format] === essence) ?? null;
 }

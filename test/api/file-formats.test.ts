@@ -2,7 +2,9 @@
 import { requestSync } from '../../src/census/syncs.ts';
 import { describe } from '../../src/contract/check.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { WORKBOOK_TYPE } from '../../src/formats/workbook/bounds.ts';
 import { organization } from '../contract/samples.ts';
+import { type Cell, type SheetParts, styled, workbookOf } from '../formats/workbook-file.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { NOW, type Running, start } from './start.ts';
 
@@ -20,12 +22,12 @@ ${id},Ana,Ruiz,${dob},1 Main St,Boston,MA,02108,2020-02-03,ana@example.org,40,52
 `;
 
 /** Proposes the format of a file, and sets it with an organization. */
-async function confirm({ call }: Running, body: string, more: object = {}) {
+async function confirm({ call }: Running, body: string | Buffer, more: object = {}) {
   const { json } = await call({ method: 'POST', url: `${FORMAT}/propose`, headers: TYPE, body });
   return call({ method: 'PUT', url: FORMAT, body: { ...json.format, organization, ...more } });
 }
 
-const stage = ({ call }: Running, body: string) =>
+const stage = ({ call }: Running, body: string | Buffer) =>
   call({ method: 'PUT', url: `${EMPLOYER}/census`, headers: TYPE, body });
 
 test("a vendor's file is proposed, confirmed and staged without editing it", async (t, running) => {
@@ -128,4 +130,95 @@ test('a sync that waits for a format names what it refuses, and is requested aga
   await confirm(running, csv('4/5/1980'));
   t.strictSame(await sync(), { state: 'requested', reason: null });
   t.equal(woken.send, 2);
+});
+
+/** A workbook of the same header and row, with values as a spreadsheet has them. */
+function bookOf(
+  more: Partial<SheetParts> = {},
+  values: Readonly<Record<string, Cell>> = {},
+  others: SheetParts[] = [],
+) {
+  const [names = [], texts = []] = csv('x')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(','));
+  const typed: Record<string, Cell> = {
+    'Emp #': 1001,
+    DOB: styled(1, 29_316),
+    ZIP: 2108,
+    'Hours/Week': 40,
+    ...values,
+  };
+  const cells = names.map((name, index): Cell => typed[name] ?? (texts[index] as string));
+  return workbookOf({ sheets: [{ name: 'Census', rows: [['Acme'], names, cells], ...more }, ...others] });
+}
+
+test('a workbook is proposed, confirmed and staged, whatever its content type', async (t, running) => {
+  const { call } = running;
+  t.match(await stage(running, bookOf()), {
+    status: 422,
+    json: { errors: [{ rule: /is a workbook, which is read through a file format: propose one/ }] },
+  });
+  const proposed = await call({ method: 'POST', url: `${FORMAT}/propose`, headers: TYPE, body: bookOf() });
+  const repairs = { sheet: 'Census', encoding: null, header_line: 2, rows: 1, hidden_rows: 0 };
+  t.match(proposed, { status: 200, json: { valid: true, format: { sheet: null }, repairs } });
+  t.match(await confirm(running, bookOf()), { status: 200, json: { version: 1 } });
+  const headers = { 'content-type': WORKBOOK_TYPE };
+  const staged = await call({ method: 'PUT', url: `${EMPLOYER}/census`, headers, body: bookOf() });
+  t.match(staged, { status: 200, json: { employees: 1, repairs } });
+  const census = await call({ url: `${EMPLOYER}/census` });
+  const address = { zip_code: '02108' };
+  t.match(census.json.employees, [{ employee_id: '1001', dob: '1980-04-05', hours_worked: '40', address }]);
+  const converted = await call({
+    method: 'POST',
+    url: `${EMPLOYER}/census/convert`,
+    headers,
+    body: bookOf(),
+  });
+  t.match(converted.text, /^employee_id,.*\r\n1001,Ana,Ruiz,1980-04-05,/s);
+});
+
+test('what a cell of a workbook lacks refuses the census where it is read', async (t, running) => {
+  await confirm(running, bookOf());
+  const missing = { xml: ' t="e"><v>#N/A</v></c>' };
+  const cases: readonly (readonly [Buffer, RegExp | null])[] = [
+    [
+      bookOf({}, { City: missing }),
+      /^employees\[0\]\.address\.city: has the error #N\/A in the cell F3: correct it/,
+    ],
+    [
+      bookOf({}, { 'Annual Salary': { xml: '><f>1+1</f></c>' } }),
+      /formula without a value in the cell L3: open/,
+    ],
+    [
+      bookOf({ after: '<mergeCells><mergeCell ref="A3:A4"/></mergeCells>' }),
+      /merged cells, .*: unmerge A3:A4/,
+    ],
+    [bookOf({ after: '<mergeCells><mergeCell ref="A1:A2"/></mergeCells>' }), null],
+    [bookOf({}, { 'Emp #': { xml: '><v>1.23456789012345E+18</v></c>' } }), /a spreadsheet shortened/],
+    [bookOf({}, {}, [{ name: 'Rates', rows: [['x']] }]), /several sheets with data.*"Census", "Rates"/],
+    [
+      Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 1]),
+      /with a password or in an old format \(\.xls\): save it as \.xlsx or CSV/,
+    ],
+  ];
+  for (const [file, problem] of cases) {
+    const { status, json } = await stage(running, file);
+    t.equal(status, problem === null ? 200 : 422);
+    if (problem !== null) t.match(describe(json.errors[0]), problem);
+  }
+  t.equal((await confirm(running, bookOf(), { sheet: 'Census' })).status, 200);
+  t.equal((await stage(running, bookOf({}, {}, [{ name: 'Rates', rows: [['x']] }]))).status, 200);
+});
+
+test('a serial number without a date format counts from the first day of its workbook', async (t, running) => {
+  const rows = [...csv('27854').trim().split('\n')].map((line) => line.split(','));
+  const file = workbookOf({ sheets: [{ rows }], is1904: true });
+  const { json } = await running.call({
+    method: 'POST',
+    url: `${FORMAT}/propose`,
+    headers: TYPE,
+    body: file,
+  });
+  t.match(json.repairs.changes[0], { rule: 'date-serial', examples: [{ after: '1980-04-05' }] });
 });

@@ -296,7 +296,7 @@ onEitherEngine('a fetched file that is not as its file format waits, with the re
     field,
     rules: [],
   }));
-  const format = { columns, constants: {}, id_prefix: null, leave_out: [] };
+  const format = { columns, constants: {}, sheet: null, id_prefix: null, leave_out: [] };
   const acme = organization as Organization;
   const acting = { actor: SYSTEM, now: '2026-01-01T00:00:00.000Z' };
   await transact(db, (trx) =>

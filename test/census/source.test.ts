@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, truncateSync } from 'node:fs';
+import { appendFileSync, mkdirSync, symlinkSync, truncateSync } from 'node:fs';
 import t from 'tap';
 import type { CensusContent } from '../../src/census/reading.ts';
 import { createDirSource } from '../../src/census/source-dir.ts';
@@ -14,13 +14,15 @@ async function text({ content }: CensusContent): Promise<string> {
   return Buffer.concat(all).toString('utf8');
 }
 
-t.test('dir: the file of an employer is JSON, or else CSV with a separate organization', async (t) => {
+t.test('dir: the file of an employer is JSON, or a table with a separate organization', async (t) => {
   const folder = t.testdir({
     'a.json': '{}',
     'a.csv': 'no',
     'b.csv': 'x,y',
     'b.organization.json': '{"o":1}',
     'c.csv': 'z',
+    'e.xlsx': 'PK',
+    'e.organization.json': '{}',
   });
   const source = createDirSource(folder);
   const a = await source.fetch('a', never);
@@ -33,6 +35,9 @@ t.test('dir: the file of an employer is JSON, or else CSV with a separate organi
   const c = await source.fetch('c', never);
   t.equal(c.organization, null);
   await text(c);
+  const e = await source.fetch('e', never);
+  t.match(e, { format: 'csv', organization: Buffer.from('{}') });
+  await text(e);
   await t.rejects(source.fetch('d', never), {
     code: 'CENSUS_SOURCE_FAILED',
     message: /no file for this employer/,
@@ -80,6 +85,15 @@ t.test('dir: links, FIFOs, folders and files beyond the limit are rejected immed
   ];
   for (const [id, message] of refusals)
     await t.rejects(source.fetch(id, never), { code: 'CENSUS_SOURCE_FAILED', message });
+});
+
+t.test('dir: a file that changes while it is read is refused', async (t) => {
+  const folder = t.testdir({ 'a.csv': 'x'.repeat(200_000) });
+  const { content } = await createDirSource(folder).fetch('a', never);
+  const read = async (): Promise<void> => {
+    for await (const _ of content) appendFileSync(`${folder}/a.csv`, 'y');
+  };
+  await t.rejects(read(), { code: 'CENSUS_SOURCE_FAILED', message: /changed while it was read: try again/ });
 });
 
 t.test('http: the URL has the encoded id, and a header has the token', async (t) => {

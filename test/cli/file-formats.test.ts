@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { organization } from '../contract/samples.ts';
+import { workbookOf } from '../formats/workbook-file.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { here, withDatabase } from './harness.ts';
 
@@ -11,13 +12,23 @@ const EXPORT = `Emp #,First Name,Last Name,DOB,Street Address,City,State,ZIP,Hir
 
 onEitherEngine('a file format is proposed into a file, put, shown and used', async (t) => {
   const { env } = await withDatabase(t);
-  const file = (name: string, content: string): string => {
+  const file = (name: string, content: string | Buffer): string => {
     const path = join(t.testdirName, name);
     writeFileSync(path, content);
     return path;
   };
   const csv = file('export.csv', EXPORT);
   const broken = file('broken.csv', EXPORT.replace('ana@example.org', ''));
+  const rows = EXPORT.trim()
+    .split('\n')
+    .map((line) => line.split(','));
+  const book = workbookOf({
+    sheets: [
+      { name: 'Notes', rows: [['x']] },
+      { name: 'Census', rows },
+    ],
+  });
+  const workbook = file('export.xls', book);
   const run = (...words: string[]) => here(t, env, [...words, '--employer', 'maple-bakery']);
 
   const proposed = await run('format', 'propose', csv);
@@ -32,6 +43,14 @@ onEitherEngine('a file format is proposed into a file, put, shown and used', asy
     [
       ['format', 'propose', broken],
       { code: 1, stderr: /email: is required.*\(line 2\)\nNot ready: 1 problem/ },
+    ],
+    [
+      ['format', 'propose', workbook],
+      { code: 1, stderr: /several sheets with data: name one in the file format.*"Notes", "Census"/ },
+    ],
+    [
+      ['format', 'propose', workbook, '--sheet', 'census'],
+      { code: 0, stdout: /"sheet": "census"/, stderr: /1 row read from the sheet Census\n/ },
     ],
     [['format', 'put', format, '--kind', 'taxes'], { code: 2 }],
     [['format', 'put', broken], { code: 1 }],

@@ -165,7 +165,7 @@ async function decided(db: Db): Promise<void> {
     );
     const format = {
       columns: [{ header: 'EE ID', field: 'employee_id', rules: [] }],
-      ...{ constants: {}, id_prefix: null, leave_out: [] },
+      ...{ constants: {}, sheet: null, id_prefix: null, leave_out: [] },
     };
     await putFormat(trx, neverEncrypts, 'deciding', { kind: 'census', format }, by);
     for (const name of ['valid', 'revoked'])

@@ -36,7 +36,7 @@ async function stagedOf({ call }: Stage, employerId: string): Promise<string | n
 }
 
 const choose = (page: Page, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>
-  page.getByLabel('Census (JSON or CSV file)').setInputFiles(file);
+  page.getByLabel('Census (JSON, CSV or Excel file)').setInputFiles(file);
 t.test('an employer without a census has a page to upload the first', async (t) => {
   const stage = await openConsole(t);
   const page = await stage.opened('/census');
@@ -203,10 +203,10 @@ t.test('only the checked file can be staged', async (t) => {
   t.equal(await stagedOf(stage, 'maple'), null);
   t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
   for (const { level } of stage.logged) t.not(level, 'error');
-  await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
+  await choose(page, { name: 'census.pdf', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
   await click(page, 'Check');
-  await page.locator('#message').getByText('Choose a .json or .csv file.').waitFor();
-  await page.getByText('For a CSV file: add the organization').click();
+  await page.locator('#message').getByText('Choose a .json, .csv or .xlsx file.').waitFor();
+  await page.getByText('For a CSV or Excel file: add the organization').click();
   const large = { ...jsonFile([]), buffer: Buffer.alloc(2_000_000, ' ') };
   await page.getByLabel('Organization (JSON file)').setInputFiles(large);
   await click(page, 'Check');
@@ -251,7 +251,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   await choose(page, { name: 'census.CSV', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');
   await page.getByText('is required: add its JSON file above, or set it in the file format').waitFor();
-  await page.getByText('For a CSV file: add the organization').click();
+  await page.getByText('For a CSV or Excel file: add the organization').click();
   const utf8 = JSON.stringify({ ...organization, legal_business_name: 'Bäckerei 🙂' }, null, 2);
   const file = { ...jsonFile([]), buffer: Buffer.from(utf8) };
   await page.getByLabel('Organization (JSON file)').setInputFiles(file);

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import type { Persons } from '../../census/persons.ts';
-import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
+import { CENSUS_BYTES_MAX, type CensusContent, isTableType } from '../../census/reading.ts';
 import { stageCensus } from '../../census/staging.ts';
 import { formatReason, stillAwait } from '../../census/syncs.ts';
 import { FOUND_AT_MOST } from '../../checks.ts';
@@ -11,6 +11,7 @@ import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { counted } from '../../errors.ts';
+import { WORKBOOK_TYPE } from '../../formats/workbook/bounds.ts';
 import { activeTwice } from '../../ledger/checks.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
@@ -20,9 +21,9 @@ import { employersOf } from '../employers.ts';
 import { NullableRepairs, viewRepairs } from '../file-repairs.ts';
 import { type BodyStream, operation } from '../operation.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { flag, NewEmployerId } from '../schemas.ts';
+import { BINARY, flag, NewEmployerId } from '../schemas.ts';
 
-const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
+const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv', workbook: WORKBOOK_TYPE } as const;
 /** Carries the organization of a CSV census. */
 const ORGANIZATION_HEADER = 'census-organization';
 /** Censuses read at once. Each holds the ids of all its rows, at most 100 MB, and their checks share one thread. */
@@ -139,7 +140,7 @@ const BODY_IN_WORDS =
   'Send JSON (the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are never sent to the service) or ' +
   'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), one ' +
   'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
-  '`Census-Organization`. If the employer has a file format, a CSV is read through it. At most 256 MiB.';
+  '`Census-Organization`. If the employer has a file format, a CSV or an Excel workbook is read through it. At most 256 MiB.';
 
 /** Reads a census in a request. Throws a `Refusal` if there is none or it is too large. */
 const CENSUS_STREAM: BodyStream<CensusContent> = {
@@ -149,7 +150,7 @@ const CENSUS_STREAM: BodyStream<CensusContent> = {
   bytesMax: CENSUS_BYTES_MAX,
   tooLarge: `The census is larger than ${CENSUS_BYTES_MAX / 1024 / 1024} MiB.`,
   open(content, headers) {
-    if (!/^text\/csv\b/i.test(headers['content-type'] ?? '')) return { format: 'json', content };
+    if (!isTableType(headers['content-type'])) return { format: 'json', content };
     const organization = headers[ORGANIZATION_HEADER];
     // Node decodes headers as Latin-1: this restores the bytes that were sent.
     const bytes = typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;
@@ -177,7 +178,11 @@ function repairsOf({ through }: CensusContent, { caller }: { caller: Caller | nu
 }
 
 const CensusBody = Type.Unsafe<CensusContent>({
-  content: { [CENSUS_TYPES.json]: { schema: CENSUS }, [CENSUS_TYPES.csv]: { schema: Type.String() } },
+  content: {
+    [CENSUS_TYPES.json]: { schema: CENSUS },
+    [CENSUS_TYPES.csv]: { schema: Type.String() },
+    [CENSUS_TYPES.workbook]: { schema: BINARY },
+  },
 });
 
 const CensusHeaders = Type.Object({

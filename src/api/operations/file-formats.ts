@@ -11,14 +11,16 @@ import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
 import { FILE_KINDS, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { EMPTY_FORMAT } from '../../formats/proposal.ts';
 import { strictCsv } from '../../formats/strict-csv.ts';
+import { WORKBOOK_TYPE } from '../../formats/workbook/bounds.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
 import { newFormat, putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
 import { proposeRowFormat, ROW_LISTS, throughRowFormat } from '../../payroll/settings/row-files.ts';
 import { actingIn } from '../auth.ts';
 import { FileRepairs, viewRepairs } from '../file-repairs.ts';
 import { type BodyStream, type Call, operation, type Parts } from '../operation.ts';
-import { EmployerId, instant, NewEmployerId } from '../schemas.ts';
+import { BINARY, EmployerId, instant, NewEmployerId } from '../schemas.ts';
 
 const PATH = '/v1/employers/:employer_id/file-formats/:kind';
 
@@ -129,14 +131,16 @@ const CSV = 'text/csv';
 const FILE_STREAM: BodyStream<File> = {
   what: 'files',
   atOnce: 1,
-  types: [CSV],
+  types: [CSV, WORKBOOK_TYPE],
   bytesMax: FILE_BYTES_MAX,
   tooLarge: `The file is larger than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`,
   open: (content) => content,
   send: (content) => ({ content, headers: { 'content-type': CSV } }),
 };
 
-const FileBody = Type.Unsafe<File>({ content: { [CSV]: { schema: Type.String() } } });
+const FileBody = Type.Unsafe<File>({
+  content: { [CSV]: { schema: Type.String() }, [WORKBOOK_TYPE]: { schema: BINARY } },
+});
 
 const Proposal = field.component(
   'FileFormatProposal',
@@ -167,9 +171,14 @@ export const proposeFileFormat = operation({
   action: 'none',
   summary: 'Propose a file format',
   description:
-    'Recognizes the columns of a CSV by their usual names, and returns a format to check and set, with every change that it would make. ' +
+    'Recognizes the columns of a CSV or an Excel workbook by their usual names, and returns a format to check and set, with every change that it would make. ' +
     'Reads UTF-8, UTF-16 and Windows-1252, with commas, semicolons, tabs or vertical bars, below up to 20 lines of titles. Stores nothing.',
   params: NewFormatOf,
+  query: field.closed({
+    sheet: Type.Optional(
+      field.text('The sheet of a workbook. Default: that of the format, or the only visible one with data.'),
+    ),
+  }),
   body: FileBody,
   stream: FILE_STREAM,
   response: { 200: Type.Unsafe<Static<typeof Proposal>>(Proposal) },
@@ -180,11 +189,14 @@ export const proposeFileFormat = operation({
   },
 });
 
-async function triedFormat({ params, body }: Call<Static<typeof NewFormatOf>, unknown, File>, parts: Parts) {
+type Trying = Call<Static<typeof NewFormatOf>, { sheet?: string }, File>;
+
+async function triedFormat({ params, query: { sheet }, body }: Trying, parts: Parts) {
   const { employer_id, kind } = params;
-  if (kind !== 'census') return proposeRowFormat(parts, employer_id, kind, body);
   const { db, sharedNow } = parts;
-  const before = (await readFormat(db, employer_id, kind))?.format ?? null;
+  const stored = (await readFormat(db, employer_id, kind))?.format ?? null;
+  const before = sheet === undefined ? stored : { ...(stored ?? EMPTY_FORMAT), sheet };
+  if (kind !== 'census') return proposeRowFormat(parts, before, { employer_id, kind }, body);
   return proposeCensusFormat(body, before, dayAt(db, await sharedNow(db)));
 }
 
@@ -242,7 +254,7 @@ export const convertCensus = operation({
   action: 'none',
   summary: 'Convert a census file',
   description:
-    "Returns a CSV census as the employer's file format reads it: with the fields of the contract as its header. Stores nothing.",
+    "Returns a census of a CSV or an Excel workbook as the employer's file format reads it: with the fields of the contract as its header. Stores nothing.",
   params: NewEmployerId,
   body: FileBody,
   stream: FILE_STREAM,

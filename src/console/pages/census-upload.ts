@@ -53,9 +53,9 @@ function personsOf({ fields }: Upload) {
  * that the user saw checked: another file fails before its last bytes are passed on, so it is not staged.
  */
 function contentOf({ filename, file, small }: Upload, checked: string | null = null) {
-  const [, ending] = /\.(json|csv)$/i.exec(filename) ?? [];
-  if (ending === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .json or .csv file.');
-  const isCsv = ending.toLowerCase() === 'csv';
+  const [, ending] = /\.(json|csv|tsv|txt|xls[xmb]?|ods)$/i.exec(filename) ?? [];
+  if (ending === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .json, .csv or .xlsx file.');
+  const isCsv = ending.toLowerCase() !== 'json';
   const organization = isCsv ? small.organization : undefined;
   const hash = createHash('sha256').update(isCsv ? 'csv\n' : 'json\n');
   hash.update(organization ?? '').update('\n');
@@ -101,10 +101,10 @@ export function uploadForm(employerId: string): Html {
         hx-config=${TIMEOUT}
       >
         <details class="field">
-          <summary>For a CSV file: add the organization</summary>
+          <summary>For a CSV or Excel file: add the organization</summary>
           <label for="organization">Organization (JSON file)</label>
           <input id="organization" name="organization" type="file" accept=".json,application/json" />
-          <p class="hint">A CSV file has one row per employee and no row for the employer. The file format of the employer may have its organization.</p>
+          <p class="hint">Such a file has one row per employee and no row for the employer. The file format of the employer may have its organization.</p>
         </details>
         <details class="field">
           <summary>For an employee who also works for another employer: confirm that they are one person</summary>
@@ -112,8 +112,8 @@ export function uploadForm(employerId: string): Html {
           ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
         </details>
         <div class="field">
-          <label for="census">Census (JSON or CSV file)</label>
-          <input id="census" class="drop" name="census" type="file" accept=".json,.csv,application/json,text/csv" required />
+          <label for="census">Census (JSON, CSV or Excel file)</label>
+          <input id="census" class="drop" name="census" type="file" accept=".json,.csv,.xlsx,application/json,text/csv" required />
           <p class="hint">Choose a file or drop it here. At most 256 MiB.</p>
         </div>
         <div class="actions">
@@ -147,9 +147,10 @@ function outcome(report: Report, visit: Visit, digest: string): Html {
 /** What the employer's file format changes, before it counts. */
 function repairsOf({ repairs }: Report): Html | null {
   if (repairs === null) return null;
-  const { left_out, changes } = repairs;
+  const { hidden_rows, left_out, changes } = repairs;
   const left = left_out.filter(({ rows }) => rows > 0);
   const content = html`
+    ${hidden_rows > 0 && html`<p>${`${counted(hidden_rows, 'hidden row')} of the sheet read like the others`}</p>`}
     ${left.map(({ rows, reason }) => html`<p>${`${counted(rows, 'row')} left out: ${reason}`}</p>`)}
     ${table(changes, { caption: 'Changed values by column', captionHidden: true }, [
       ['Column', ({ header }) => header, 'name'],
@@ -177,7 +178,7 @@ export function problemTable(problems: readonly Problem[], all: number): Html {
   return html`
     ${problems.length > 0 && rowProblems(problems)}
     <p class="hint">
-      ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV.'}
+      ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV and Excel.'}
       ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
     </p>
   `;

@@ -72,15 +72,14 @@ export async function throughRowFormat(
   };
 }
 
-/** Proposes a format, and checks the file as it would be read with it. */
+/** Proposes a format, and checks the file as it would be read with it. `before`: the employer's format. */
 export async function proposeRowFormat(
   { db, sharedNow }: Parts,
-  employer_id: string,
-  kind: RowKindName,
+  before: FileFormat | null,
+  { employer_id, kind }: { employer_id: string; kind: RowKindName },
   content: AsyncIterable<Uint8Array>,
 ): Promise<Tried> {
   const now = await sharedNow(db);
-  const before: FileFormat | null = (await readFormat(db, employer_id, kind))?.format ?? null;
   const codes = await readCodes(db, employer_id);
   const { columns, check, kind: strict } = ROW_FILES[kind];
   const file = withCodes(strict, codes);
@@ -89,9 +88,12 @@ export async function proposeRowFormat(
   const reader = wholeFileReader({ kind: file, find: proposal.find, today: dayAt(db, now) });
   const through = { records: (bytes: AsyncIterable<Uint8Array>) => byCode(reader.records(bytes), codes) };
   const problems = createProblems();
-  for await (const rows of readableRows(readRows(content, 'csv', columns, through), columns, problems, 250))
-    for (const row of rows) check(row, now.toISOString(), problems);
-  await reader.readRest();
+  try {
+    for await (const rows of readableRows(readRows(content, 'csv', columns, through), columns, problems, 250))
+      for (const row of rows) check(row, now.toISOString(), problems);
+  } finally {
+    await reader.readRest();
+  }
   return tried(proposal, reader.repairs, problems.summary());
 }
 

@@ -1,0 +1,47 @@
+/** The rows of a file in any form, as texts: a text file, or a workbook, which is recognized by its content. */
+import { withHead } from './bytes.ts';
+import { parsedRows } from './csv-parser.ts';
+import { decoded, type TextForm } from './decoded.ts';
+import { refuseOldWorkbook, ZIP } from './workbook/bounds.ts';
+import { type WorkbookForm, type WorkbookRow, workbookRows } from './workbook/rows.ts';
+import type { Merged } from './workbook/sheet.ts';
+
+/** How a file was read, for the person who sent it. */
+export type FileForm = TextForm | WorkbookForm;
+
+export type RowsWanted = {
+  /** Recognizes names of columns, which show the separator of a text. */
+  isColumn(cell: string): boolean;
+  /** The sheet of a workbook; null: the only one with data. */
+  readonly sheet: string | null;
+  /** Receives the form before the first row. Its counts grow until the last one. */
+  form(form: FileForm): void;
+  /** Receives the cells that are merged across rows, after the last row. */
+  merged(cells: Merged): void;
+};
+
+export async function* fileRows(
+  content: AsyncIterable<Uint8Array>,
+  wanted: RowsWanted,
+): AsyncGenerator<WorkbookRow> {
+  // The bytes that show a workbook are in one part.
+  const parts = withHead(
+    content,
+    (bytes) => bytes.length >= ZIP.length,
+    (bytes) => bytes,
+  );
+  const { value: head } = await parts.next();
+  const whole = async function* (): AsyncGenerator<Uint8Array> {
+    if (head !== undefined) yield head;
+    yield* parts;
+  };
+  const first = Buffer.from(head ?? []);
+  refuseOldWorkbook(first);
+  if (first.indexOf(ZIP) === 0) {
+    yield* workbookRows(whole(), wanted.sheet, wanted);
+    return;
+  }
+  const file = await decoded(whole(), wanted.isColumn);
+  wanted.form(file);
+  yield* parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
+}
