@@ -1,14 +1,17 @@
 /** `benefits-sidecar/client`: the API, each call typed by the OpenAPI document. */
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch';
-import type { components, paths } from './client-types.ts';
+import type { components, paths, webhooks } from './client-types.ts';
 
-export type { components, paths } from './client-types.ts';
+export type { components, paths, webhooks } from './client-types.ts';
 
 /** A response or a body by its name in the reference: `Schemas['Deduction']`. */
 export type Schemas = components['schemas'];
 
 /** Problem details (RFC 9457): `error` of every call that fails. */
 export type Problem = Schemas['Problem'];
+
+/** What the sidecar sends to `NOTIFY_URL`: its `type` decides what its `data` has. */
+export type Notification = webhooks[keyof webhooks];
 
 /** `client.GET('/v1/deductions', { params })` and so on for each method: returns `{ data, error, response }`. */
 export type Client = FetchClient<paths, 'application/json' | 'application/problem+json'>;

@@ -8,13 +8,16 @@ import {
   configError,
   duration,
   type Environment,
+  encrypted,
   given,
   isPlainHttp,
   oneOf,
   readSecretFile,
   required,
   secret,
+  webhookSecrets,
 } from './environment.ts';
+import { type NotifyConfig, readNotify } from './notify-config.ts';
 import { type ProxyConfig, readProxy } from './proxy-config.ts';
 import { readSignIn, type SignInConfig } from './sign-in-config.ts';
 
@@ -35,6 +38,8 @@ export type Config = {
   readonly api: Listener & { readonly token: string | null; readonly proxies: readonly string[] };
   readonly signIn: SignInConfig;
   readonly census: CensusConfig;
+  /** Where notifications are sent; null: none are stored. */
+  readonly notify: NotifyConfig | null;
   /** Readiness warns when the newest event is older; null: never. */
   readonly silentAfterMs: number | null;
   readonly retention: RetentionConfig;
@@ -75,8 +80,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const SENDING = ['on', 'off'] as const;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-/** The length of the secrets that the delivery provider issues. A shorter key can be guessed. */
-const SECRET_BYTES = { least: 24, most: 64 };
 /** AES-256. */
 const DATA_KEY_BYTES = 32;
 /** 256 random bits in base64 are 43 characters; anything much shorter was made up by a person. */
@@ -96,6 +99,7 @@ export function readConfig(env: Environment): Config {
     ...readListeners(env),
     signIn: readSignIn(env),
     census: readCensus(env),
+    notify: readNotify(env),
     silentAfterMs: optionalDuration(env, 'EVENTS_SILENT_AFTER'),
     retention: readRetention(env),
     timeZone: readTimeZone(env),
@@ -141,17 +145,7 @@ export function readSending(env: Environment): Config['sending'] {
 
 export function readWebhookSecrets(env: Environment): readonly string[] {
   const name = 'WEBHOOK_SECRETS';
-  const secrets = required(name, secret(env, name)).split(/\s+/);
-  secrets.forEach((text, index) => {
-    const key = text.startsWith('whsec_') ? base64(text.slice('whsec_'.length)) : null;
-    if (key === null || key.length < SECRET_BYTES.least || key.length > SECRET_BYTES.most) {
-      throw configError(
-        name,
-        `entry ${index + 1} must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes`,
-      );
-    }
-  });
-  return Object.freeze(secrets);
+  return webhookSecrets(name, required(name, secret(env, name)));
 }
 
 export function readDataKeys(env: Environment): readonly DataKey[] {
@@ -303,19 +297,11 @@ function baseUrl(env: Environment): string {
   return encrypted(env, name, text).replace(/(?<!\/)\/+$/, '');
 }
 
-/** Returns the address `text`. Throws CONFIG in live if it is plain HTTP to another machine. */
-function encrypted(env: Environment, name: string, text: string): string {
-  if (!isPlainHttp(text) || given(env, 'BENEFITS_ENVIRONMENT') !== 'live') return text;
-  throw configError(
-    name,
-    'must be an https:// address when BENEFITS_ENVIRONMENT is live: http:// is allowed only to this machine, such as http://127.0.0.1',
-  );
-}
-
-export function plainHttpVariables({ benefits, census: { source } }: Config): string[] {
+export function plainHttpVariables({ benefits, census: { source }, notify }: Config): string[] {
   return [
     ...(isPlainHttp(benefits.baseUrl) ? ['BENEFITS_BASE_URL'] : []),
     ...(source.kind === 'http' && isPlainHttp(source.url) ? ['CENSUS_SOURCE'] : []),
+    ...(notify !== null && isPlainHttp(notify.url) ? ['NOTIFY_URL'] : []),
   ];
 }
 

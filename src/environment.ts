@@ -137,3 +137,30 @@ export function isPlainHttp(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
+
+/** Returns the address `text`. Throws CONFIG in live if it is plain HTTP to another machine. */
+export function encrypted(env: Environment, name: string, text: string): string {
+  if (!isPlainHttp(text) || given(env, 'BENEFITS_ENVIRONMENT') !== 'live') return text;
+  throw configError(
+    name,
+    'must be an https:// address when BENEFITS_ENVIRONMENT is live: http:// is allowed only to this machine, such as http://127.0.0.1',
+  );
+}
+
+/** The length of the secrets that the delivery provider issues. A shorter key can be guessed. */
+const SECRET_BYTES = { least: 24, most: 64 };
+
+/** Returns the secrets of a variable, `whsec_…` and separated by spaces. */
+export function webhookSecrets(name: string, text: string): readonly string[] {
+  const secrets = text.split(/\s+/);
+  secrets.forEach((entry, index) => {
+    const key = entry.startsWith('whsec_') ? base64(entry.slice('whsec_'.length)) : null;
+    if (key === null || key.length < SECRET_BYTES.least || key.length > SECRET_BYTES.most) {
+      throw configError(
+        name,
+        `entry ${index + 1} must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes`,
+      );
+    }
+  });
+  return Object.freeze(secrets);
+}

@@ -1,9 +1,15 @@
 /** `benefits-sidecar/testing`: the other side, for users' own tests: signed events, fixtures, a benefits service. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { Webhook } from 'svix';
+import type { DataOf, Notification, NotificationOf, NotificationType } from './notifications/types.ts';
+import { notificationOf } from './notifications/types.ts';
+import { type NotificationHeaders, signedHeaders } from './notifications/webhook.ts';
 import { type Fixture, loadFixtures as load } from './simulator/events.ts';
 import { startSimulator as start, type Simulator as Whole } from './simulator/simulator.ts';
 
+export type { Notification, NotificationOf, NotificationType } from './notifications/types.ts';
+export type { NotificationHeaders } from './notifications/webhook.ts';
 export type { Becomes, Fixture, MadeEvent, OutgoingEvent } from './simulator/events.ts';
 export type { Delivery, SendOptions } from './simulator/provider.ts';
 export type { ReceivedRequest } from './simulator/record.ts';
@@ -72,6 +78,42 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
  */
 export function loadFixtures(path: string = SHIPPED): Fixture[] {
   return load(path);
+}
+
+/**
+ * Returns a request as the sidecar sends it to `NOTIFY_URL`: send `body` with `headers`. Several secrets (`whsec_…`) all sign. `id` and
+ * `at` are new ones if omitted.
+ */
+export function makeNotification<T extends NotificationType>(
+  secrets: string | readonly string[],
+  type: T,
+  data: DataOf<T>,
+  { id = randomUUID(), at = new Date() }: { id?: string; at?: Date } = {},
+): { headers: NotificationHeaders; body: string; notification: NotificationOf<T> } {
+  const notification = notificationOf(type, data, at.toISOString());
+  const body = JSON.stringify(notification);
+  return { headers: signedHeaders([secrets].flat(), id, at, body), body, notification };
+}
+
+/**
+ * Returns a notification that the sidecar sent, from the exact text of its body. Throws if no secret signed it, or if it is
+ * more than 5 minutes old.
+ */
+export function verifyNotification(
+  secrets: string | readonly string[],
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: string,
+): Notification {
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  const [secret, ...others] = [secrets].flat();
+  if (secret === undefined) throw new Error('verifyNotification needs a secret');
+  try {
+    new Webhook(secret).verify(body, named);
+    return JSON.parse(body) as Notification;
+  } catch (error) {
+    if (others.length === 0) throw error;
+    return verifyNotification(others, headers, body);
+  }
 }
 
 function random(encoding: 'base64' | 'base64url'): string {

@@ -118,6 +118,17 @@ export const VARIABLES = {
     default: '`1h`',
     meaning: 'A sync that is not completed after this time is reported as overdue.',
   },
+  NOTIFY_URL: {
+    default: 'none: nothing is stored',
+    meaning:
+      "The address of payroll's receiver of notifications, also on a private network. Live requires `https://`.",
+  },
+  NOTIFY_SECRETS: {
+    isSecret: true,
+    default: 'required with NOTIFY_URL',
+    meaning: 'One or more `whsec_…`, separated by spaces. Each signs.',
+  },
+  NOTIFY_TYPES: { default: 'all', meaning: 'The types of notifications to send, separated by spaces.' },
   EVENTS_SILENT_AFTER: {
     default: 'none',
     meaning: 'Readiness warns when the last event is older, such as `7d`.',

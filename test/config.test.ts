@@ -1,5 +1,7 @@
 import t from 'tap';
 import { plainHttpVariables, readConfig } from '../src/config.ts';
+import { assertTypes } from '../src/notifications/types.ts';
+import type { NotifyConfig } from '../src/notify-config.ts';
 import {
   CANARY,
   dataKey,
@@ -23,6 +25,7 @@ t.test('optional variables have defaults', async (t) => {
     api: { host: '127.0.0.1', port: 8081, token: null, proxies: [] },
     signIn: { withToken: true, provider: null, isHttps: false },
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
+    notify: null,
     silentAfterMs: null,
     retention: { eventsMs: null, requestsMs: null },
     timeZone: 'UTC',
@@ -62,6 +65,9 @@ t.test('every variable can be set', async (t) => {
     CENSUS_SOURCE_TOKEN: 'source-token',
     CENSUS_MAX_AGE: '7d',
     CENSUS_OVERDUE: '90m',
+    NOTIFY_URL: 'https://10.0.0.3/hooks?of=sidecar',
+    NOTIFY_SECRETS: `${webhookSecret(32)} ${webhookSecret(24)}`,
+    NOTIFY_TYPES: 'run.finalized, run.voided',
     EVENTS_SILENT_AFTER: '7d',
     RETENTION_EVENTS: '400d',
     RETENTION_REQUESTS: '48h',
@@ -102,6 +108,12 @@ t.test('every variable can be set', async (t) => {
       maxAgeMs: 7 * 86_400_000,
       overdueMs: 90 * 60_000,
     },
+    notify: {
+      url: 'https://10.0.0.3/hooks?of=sidecar',
+      secrets: [webhookSecret(32), webhookSecret(24)],
+      secretsFile: null,
+      types: ['run.finalized', 'run.voided'],
+    },
     silentAfterMs: 7 * 86_400_000,
     retention: { eventsMs: 400 * 86_400_000, requestsMs: 2 * 86_400_000 },
     timeZone: 'America/New_York',
@@ -118,6 +130,12 @@ t.test('the configuration is deeply frozen', async (t) => {
   };
   assertFrozen(readConfig(REQUIRED), 'config');
   assertFrozen(readConfig({ ...REQUIRED, CENSUS_SOURCE: 'dir:/srv' }), 'config with a folder');
+  const notify = {
+    NOTIFY_URL: 'https://a.example',
+    NOTIFY_SECRETS: webhookSecret(24),
+    NOTIFY_TYPES: 'run.finalized',
+  };
+  assertFrozen(readConfig({ ...REQUIRED, ...notify }), 'config with notifications');
 });
 
 t.test('a missing required variable prevents the start', async (t) => {
@@ -239,6 +257,31 @@ t.test('an OpenID Connect provider needs its variables and encrypted addresses',
   refused(t, off, 'CONSOLE_TOKEN_SIGN_IN', /only if OIDC_ISSUER is set/, 'alone');
   const { signIn } = readConfig({ ...REQUIRED, ...provider, OIDC_ISSUER: 'http://127.0.0.1:3000' });
   t.match(signIn.provider, { scopes: 'openid profile', roleClaim: 'groups', clientSecret: null });
+});
+
+t.test('notifications need an address, secrets, encryption in live and known types', async (t) => {
+  const notify = { NOTIFY_URL: 'https://payroll.example/hooks', NOTIFY_SECRETS: webhookSecret(32) };
+  const live = { BENEFITS_ENVIRONMENT: 'live' };
+  for (const [variable, value, rule, more = {}] of [
+    ['NOTIFY_URL', '', /is not set, although NOTIFY_SECRETS is/],
+    ['NOTIFY_URL', 'payroll.example', /address without user or fragment/],
+    ['NOTIFY_URL', `https://user:${CANARY}@payroll.example`, /address without user or fragment/],
+    ['NOTIFY_URL', 'http://payroll.internal', /https:\/\/ address when BENEFITS_ENVIRONMENT is live/, live],
+    ['NOTIFY_SECRETS', '', /is not set/],
+    ['NOTIFY_SECRETS', `whsec_${CANARY}`, /entry 1 must be whsec_/],
+    ['NOTIFY_SECRETS', `${webhookSecret(24)} ${webhookSecret(23)}`, /entry 2 must be whsec_/],
+  ] as [string, string, RegExp, Variables?][]) {
+    refused(t, { ...notify, ...more, [variable]: value }, variable, rule, value);
+  }
+  refused(t, { NOTIFY_TYPES: 'run.finalized' }, 'NOTIFY_URL', /although NOTIFY_TYPES is/, 'alone');
+  for (const url of ['http://127.0.0.1:9/hooks', 'https://192.168.0.7']) {
+    t.match(readConfig({ ...REQUIRED, ...live, ...notify, NOTIFY_URL: url }).notify, { url });
+  }
+  const { notify: read } = readConfig({ ...REQUIRED, ...notify, NOTIFY_TYPES: 'run.finalized run.final' });
+  t.throws(() => assertTypes(read as NotifyConfig), {
+    ...{ code: 'CONFIG', subject: 'NOTIFY_TYPES' },
+    message: /entry 2 must be one of run.finalized, /,
+  });
 });
 
 t.test('the listeners cannot share a port on the same address', async (t) => {

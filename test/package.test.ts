@@ -61,7 +61,13 @@ t.test('the package', async (t) => {
     const entries = {
       'benefits-sidecar': ['createLog', 'createSidecar', 'readConfig'],
       'benefits-sidecar/client': ['createClient'],
-      'benefits-sidecar/testing': ['loadFixtures', 'signEvent', 'startSimulator'],
+      'benefits-sidecar/testing': [
+        'loadFixtures',
+        'makeNotification',
+        'signEvent',
+        'startSimulator',
+        'verifyNotification',
+      ],
     };
     const imports = Object.keys(entries).map(
       (entry) => `Object.keys(await import('${entry}')).sort().join()`,

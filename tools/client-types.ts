@@ -30,12 +30,13 @@ type Components = {
 };
 type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>;
   readonly components: Components;
 };
 /** A field of a type: its name with `?` if it is optional, its type, and its comment. */
 type Field = readonly [name: string, type: string, comment?: string | undefined];
 
-/** Returns the TypeScript of `paths` and `components`. */
+/** Returns the TypeScript of `paths`, `webhooks` (the body of each) and `components`. */
 export function clientTypes(document: Document): string {
   const { paths, components } = document;
   const schemas = Object.entries(components.schemas).map(
@@ -47,9 +48,14 @@ export function clientTypes(document: Document): string {
   const operations = Object.entries(paths).map(
     ([path, methods]): Field => [quoted(path), fields(methodsOf(methods))],
   );
+  const bodies = Object.entries(document.webhooks).map(([type, { post }]): Field => {
+    const { schema = {} } = post.requestBody?.content?.['application/json'] ?? {};
+    return [quoted(type), typeOf(schema), post.summary];
+  });
   return [
     '// Made by `npm run openapi`.',
     `export interface paths ${fields(operations)}`,
+    `export interface webhooks ${fields(bodies)}`,
     `export interface components ${fields([
       ['schemas', fields(schemas)],
       ['responses', fields(responses)],

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { PROBLEMS, type ProblemCode, problemName } from '../src/api/problem-types.ts';
 import { FLAG_NAMES, flagTexts } from '../src/formats/flags.ts';
+import { NOTIFICATION_TYPES, NOTIFICATIONS } from '../src/notifications/types.ts';
 import { LEDGER_CHECKS } from '../src/readiness/report.ts';
 import { RUN_CHECKS } from '../src/readiness/run-report.ts';
 import { VARIABLE_NAMES } from '../src/variables.ts';
@@ -114,11 +115,21 @@ const flags = () =>
     FLAG_NAMES.map((flag) => [code(flag), flagTexts(flag).meaning]),
   );
 
+const notificationTypes = () =>
+  table(
+    ['type', 'when', 'data'],
+    NOTIFICATION_TYPES.map((type) => {
+      const { summary, data } = NOTIFICATIONS[type];
+      return [code(type), summary, Object.keys(data.properties).map(code).join(' ')];
+    }),
+  );
+
 /** The parts by name. `states of TABLE` are drawings. */
 const PARTS: Readonly<Record<string, (page: string) => string | Promise<string>>> = {
   'checks of the ledger': () => checks(LEDGER_CHECKS),
   'checks of a run': () => checks(RUN_CHECKS.filter(({ id }) => !ofLedger.has(id))),
   'problem types': problems,
+  'notification types': notificationTypes,
   flags,
   states,
   variables,

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
+import { bodySchema, NOTIFICATION_TYPES, NOTIFICATIONS } from '../notifications/types.ts';
 import { withExamples } from './examples.ts';
 import { PROBLEM_TYPE, ProblemDetails } from './problem.ts';
 import { PROBLEMS, type ProblemCode, problemName } from './problem-types.ts';
@@ -19,7 +20,11 @@ type ListedOperation = {
   'x-refuses'?: readonly ProblemCode[];
   'x-optional-body'?: boolean;
 };
-type Document = { paths?: Record<string, Record<string, ListedOperation>>; components?: object };
+type Document = {
+  paths?: Record<string, Record<string, ListedOperation>>;
+  webhooks?: object;
+  components?: object;
+};
 
 /** Allows scripts, styles and images from this listener only, and no frames. */
 const DOCS_POLICY = [
@@ -115,11 +120,34 @@ function finish(document: Document): Document {
     {
       ...document,
       paths: inReferenceOrder(document.paths ?? {}),
+      webhooks: webhooks(),
       components: { ...document.components, responses, parameters },
     },
     schemas,
   ) as Document;
   return withExamples(standard({ ...rest, components: { ...components, schemas } }) as Document);
+}
+
+/** Returns what the sidecar sends to `NOTIFY_URL`, by type. */
+function webhooks(): Record<string, object> {
+  const headers = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
+    ...{ name, in: 'header', required: true, schema: { type: 'string' } },
+    description: 'Standard Webhooks: verify the three headers with one of its libraries.',
+  }));
+  return Object.fromEntries(
+    NOTIFICATION_TYPES.map((type) => {
+      const content = { 'application/json': { schema: bodySchema(type) } };
+      const post = {
+        ...{ operationId: type, tags: ['Notifications'], summary: NOTIFICATIONS[type].summary },
+        ...{ security: [], parameters: headers, requestBody: { required: true, content } },
+        responses: {
+          '2XX': { description: 'Delivered. The body is ignored.' },
+          default: { description: 'Not delivered. It is sent again, for up to 72 hours.' },
+        },
+      };
+      return [type, { post }];
+    }),
+  );
 }
 
 function operationsOf({ paths = {} }: Document): ListedOperation[] {

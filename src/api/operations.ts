@@ -19,6 +19,7 @@ import * as events from './operations/events.ts';
 import * as evidence from './operations/evidence.ts';
 import * as fileFormats from './operations/file-formats.ts';
 import * as flowReadiness from './operations/flow-readiness.ts';
+import * as notifications from './operations/notifications.ts';
 import * as openItems from './operations/open-items.ts';
 import * as payDateProposal from './operations/pay-date-proposal.ts';
 import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
@@ -44,7 +45,7 @@ const NOUNS = [
   ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
   ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
   ...[payrollSettings, payDateProposal, fileFormats],
-  ...[audit, evidence, employers, sessions],
+  ...[audit, evidence, employers, notifications, sessions],
 ] as const;
 
 /** The operations of each noun. */

@@ -19,6 +19,7 @@ export const TAGS: readonly { name: string; description: string }[] = [
     description: 'Pay schedules, payroll codes and the payroll policy of an employer.',
   },
   { name: 'Audit', description: 'Who did what, when and why, in a chain that an auditor can verify.' },
+  { name: 'Notifications', description: 'What the sidecar reports to one address of the payroll system.' },
   { name: 'Sessions', description: "The caller's own console sessions." },
   { name: 'Health', description: 'Liveness, readiness of the process, and metrics.' },
   { name: 'Reference', description: 'This document.' },

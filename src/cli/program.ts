@@ -25,6 +25,7 @@ const COMMANDS: Program['commands'] = {
     doctor: async () => (await import('./doctor/commands.ts')).addDoctorCommand,
     keys: async () => (await import('./keys.ts')).addKeyCommands,
     token: async () => (await import('./token.ts')).addTokenCommands,
+    notification: async () => (await import('./notification.ts')).addNotificationCommands,
     session: async () => (await import('./session.ts')).addSessionCommands,
     sending: async () => (await import('./sending.ts')).addSendingCommands,
   },

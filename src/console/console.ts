@@ -20,6 +20,7 @@ import { itemPages } from './pages/items/list.ts';
 import { deductionPages } from './pages/ledger/deduction.ts';
 import { employeePages } from './pages/ledger/employee.ts';
 import { ledgerPages } from './pages/ledger/list.ts';
+import { notificationPages } from './pages/notifications.ts';
 import { operationPages } from './pages/operations.ts';
 import { approvalPages } from './pages/runs/approve.ts';
 import { runEmployeePages } from './pages/runs/employees.ts';
@@ -82,6 +83,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     changePages(pages);
     auditPages(pages);
     auditRecordPages(pages);
+    notificationPages(pages);
     sessionPages(pages);
     helpPages(pages);
   });

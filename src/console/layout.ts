@@ -50,7 +50,7 @@ const LINKS: readonly Link[] = [
   { path: '/census', title: 'Census', scope: 'census:read' },
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
   { path: '/audit', title: 'Audit', scope: 'audit:read' },
-  { path: '/operations', title: 'Operations', scope: 'any', employers: 'all' },
+  { path: '/operations', title: 'Operations', scope: 'any', below: ['/notifications'], employers: 'all' },
 ];
 
 type User = {

@@ -12,6 +12,23 @@ export interface Tables {
     probed_at: string | null;
     clock_warning: string | null;
   };
+  notifications: {
+    seq: Generated<number>;
+    notification_id: string;
+    type: string;
+    subject: string;
+    data: string;
+    state: 'pending' | 'delivered' | 'failed';
+    is_next: Flag;
+    created_at: string;
+    due_at: string;
+    first_attempt_at: string | null;
+    attempts: Generated<number>;
+    status: number | null;
+    reason: string | null;
+    finished_at: string | null;
+  };
+  notification_head: { id: 1; types: string | null; sender: string | null; sender_until: string | null };
   inbox: InboxTable;
   event_conflicts: ConflictTable;
   conflicted_events: ConflictedEventTable;

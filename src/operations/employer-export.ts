@@ -87,6 +87,8 @@ export const BELONGING: { readonly [T in KeyedTable]: Belonging<T> } = {
   refused_signatures: { leftOut: 'counts of requests that name no employer' },
   data_losses: { leftOut: 'about the installation' },
   retention: { leftOut: 'about the installation' },
+  notifications: { leftOut: 'kept for 30 days; what they are about is in the other tables' },
+  notification_head: { leftOut: 'about the installation' },
 };
 
 /** The bodies of events as received. With the encrypted columns, these are the columns with personal data. */

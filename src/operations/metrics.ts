@@ -1,11 +1,17 @@
 /** Builds all metrics of the sidecar from its counts and the database. Pure. */
 import type { EventAge } from '../inbox/arrivals.ts';
+import type { countNotifications } from '../notifications/view.ts';
 import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
 import { counter, countOf, gauge, histogram, type Metric, type Tally } from '../telemetry/metric.ts';
 import type { Activity } from './activity.ts';
 
 /** Read from the database. `losses` counts data losses that no operator has accepted. */
-export type StoredFacts = { activity: Activity; eventAge: EventAge; losses: number };
+export type StoredFacts = {
+  activity: Activity;
+  eventAge: EventAge;
+  losses: number;
+  notifications: Awaited<ReturnType<typeof countNotifications>>;
+};
 
 export type Facts = {
   now: Date;
@@ -69,12 +75,17 @@ function eventMetrics({ receiving, thread }: Facts): Metric[] {
   ];
 }
 
-function apiMetrics({ attempts, runs, requests, responses, shed }: PrivateCounts): Metric[] {
+function apiMetrics({ attempts, notifications, runs, requests, responses, shed }: PrivateCounts): Metric[] {
   return [
     counter(
       'attempts',
       'Attempts to send a request to the benefits service, by outcome: delivered, retry, hold (the service refuses the subject), rejected, later (it could not be prepared), canceled, lost (another sidecar took over).',
       { label: 'outcome', of: Object.entries(attempts) },
+    ),
+    counter(
+      'notification_attempts',
+      'Attempts to send a notification, by outcome: delivered, retried, failed, dropped (too many waited).',
+      { label: 'outcome', of: Object.entries(notifications) },
     ),
     histogram(
       'payroll_run_seconds',
@@ -120,7 +131,7 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
 }
 
 /** The same on every sidecar that shares the database. */
-function storedMetrics({ activity, eventAge, losses }: StoredFacts, now: Date): Metric[] {
+function storedMetrics({ activity, eventAge, losses, notifications }: StoredFacts, now: Date): Metric[] {
   const { events, requests, ...rest } = activity;
   // Never negative, even if the clock was set back.
   const secondsSince = (at: string | null) =>
@@ -164,6 +175,10 @@ function storedMetrics({ activity, eventAge, losses }: StoredFacts, now: Date): 
       '0 during a pilot, in which nothing is sent to the benefits service; else 1.',
       rest.sending_off_since === null ? 1 : 0,
     ),
+    gauge('notifications', 'Notifications of the last 30 days that wait or failed, by state.', {
+      label: 'state',
+      of: Object.entries(notifications),
+    }),
     gauge('data_loss', '1 while a data loss is detected and not accepted.', losses > 0 ? 1 : 0),
     gauge('ledger_position', 'The newest position of the ledger.', rest.position),
     gauge('database_bytes', 'Size of the database in bytes, including its log.', rest.database_bytes),

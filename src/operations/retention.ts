@@ -9,6 +9,7 @@ import type { Db } from '../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../errors.ts';
 import { bodiesDue, conflictBodiesDue, dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
 import { dropRefusals } from '../inbox/refusals.ts';
+import { dropNotifications } from '../notifications/view.ts';
 import { erasePilotBodies, eraseRequests, pilotBodiesDue, requestsDue } from '../outbox/erase.ts';
 import { PILOT_BODIES_DAYS } from '../outbox/pilot.ts';
 import { type Actor, recordStartAndEnd, SYSTEM } from '../security/audit.ts';
@@ -94,6 +95,7 @@ export async function dropDue(
   if (isDue) await recordStartAndEnd(db, { actor, time }, made, dropAll, () => ({ dropped }));
   else await dropAll();
   await dropRefusals(db, now);
+  await dropNotifications(db, now, () => delay(PAUSE_MS, undefined, { signal }).catch(() => {}));
   const isAny = Object.values(dropped).some((count) => count > 0);
   if (isSqlite && isAny) await emptyLog(databaseUrl, signal);
   return dropped;

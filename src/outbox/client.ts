@@ -5,15 +5,9 @@ import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { codeOf } from '../errors.ts';
-import { createAgent } from '../outgoing.ts';
-import { NO_PROXY, type ProxyConfig } from '../proxy-config.ts';
+import { createTransport, failureCode, PROXY_REFUSAL, type Transport } from '../outgoing.ts';
 import { type AttemptOutcome, type BodyKind, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
-
-/** A reachable service accepts a connection within this time. */
-const CONNECT_MS = 10_000;
-/** Within one burst of requests, not between bursts. */
-const KEEP_ALIVE_MS = 10_000;
 
 export type BenefitsClient = {
   /** Whether it has an API key. Without one it must not post. */
@@ -24,16 +18,6 @@ export type BenefitsClient = {
   refreshKey(): void;
   close(): Promise<void>;
 };
-
-/** How requests leave the process. `timeout` returns a signal that aborts after this time, for a whole attempt. */
-export type Transport = { dispatcher: Dispatcher; timeout: (ms: number) => AbortSignal };
-
-/** Returns the transport over sockets. */
-export function createTransport(proxy: ProxyConfig = NO_PROXY): Transport {
-  const connect = { timeout: CONNECT_MS };
-  const dispatcher = createAgent(proxy, { connect, keepAliveTimeout: KEEP_ALIVE_MS });
-  return { dispatcher, timeout: (ms) => AbortSignal.timeout(ms) };
-}
 
 /** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
 export function createClient(
@@ -182,12 +166,3 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'DECRYPTION_FAILED',
   'CENSUS_CUT',
 ]);
-
-/** A proxy that opens no tunnel. The rest of the code is its status, such as 407 for a wrong password. */
-const PROXY_REFUSAL = 'PROXY_RESPONSE_';
-
-export function failureCode(error: unknown): string {
-  const [, status] = /^Proxy response \((\d{3})\)/.exec(error instanceof Error ? error.message : '') ?? [];
-  if (status !== undefined) return PROXY_REFUSAL + status;
-  return error instanceof Error && error.name === 'TimeoutError' ? 'TIMEOUT' : codeOf(error) || 'UNKNOWN';
-}

@@ -18,14 +18,17 @@ import { setTimeZone } from '../database/time-zone.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
+import { createReceiver } from '../notifications/attempt.ts';
+import { createNotificationLoop } from '../notifications/send-loop.ts';
 import { readMark } from '../operations/activity.ts';
 import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
-import { createClient, type Transport } from '../outbox/client.ts';
+import { createClient } from '../outbox/client.ts';
 import { isSendingOff } from '../outbox/pilot.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
+import type { Transport } from '../outgoing.ts';
 import { sourceThroughFormats } from '../payroll/settings/census-format.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
@@ -119,6 +122,18 @@ export function createServing(config: Config, parts: ServingParts) {
     : null;
   const wakeApply = (): void => (applyLoop === null ? parts.wakeApply() : applyLoop.wake());
 
+  // Tell the payroll system.
+  const notificationLoop =
+    config.notify === null
+      ? null
+      : createNotificationLoop({
+          ...{ db, sharedNow, log, random: parts.random },
+          receiver: createReceiver(config.notify, VERSION, parts.transport),
+          onEnded: (how) => {
+            counts.notifications[how] += 1;
+          },
+        });
+
   const api = createServedApi(config, parts, { db, wakeSend, wakeApply, counts, watch, heads, clock });
 
   const loops: Promise<unknown>[] = [];
@@ -136,6 +151,7 @@ export function createServing(config: Config, parts: ServingParts) {
       loops.push(
         sendLoop.run(signal).catch(failed),
         applyLoop?.run(signal).catch(failed) ?? Promise.resolve(),
+        notificationLoop?.run(signal).catch(failed) ?? Promise.resolve(),
         listenForWakes(databaseUrl, (loop) => wake[loop](), signal),
         finishRosterUpdates(db, encryptor, clocks, log),
         clock.run(signal),

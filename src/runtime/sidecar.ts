@@ -5,6 +5,7 @@ import { engineOfUrl } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import { configError } from '../environment.ts';
 import type { Downstream } from '../inbox/receiver.ts';
+import { assertTypes } from '../notifications/types.ts';
 import { assertAppendable } from '../operations/audit-heads.ts';
 import { assertRoles } from '../security/claims.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -46,6 +47,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     throw configError('CENSUS_SOURCE', 'must be push when a function provides the census');
   }
   if (config.signIn.provider !== null) assertRoles(config.signIn.provider);
+  if (config.notify !== null) assertTypes(config.notify);
   await assertAppendable(config.auditHeads);
   for (const reason of plainHttpVariables(config)) {
     log.warn(

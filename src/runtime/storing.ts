@@ -16,6 +16,7 @@ import { notStored } from '../inbox/intake-channel.ts';
 import type { Downstream } from '../inbox/receiver.ts';
 import { createRefusals } from '../inbox/refusals.ts';
 import { createServerWatch } from '../inbox/server-loss.ts';
+import { adoptTypes } from '../notifications/store.ts';
 import { readLatestStored } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { adoptSending } from '../operations/pilot.ts';
@@ -55,6 +56,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   }
   await adoptTimeZone(db, config.timeZone);
   const isSendingOff = await adoptSending(db, config, sharedNow);
+  await adoptTypes(db, config.notify);
   await detectDataLoss(db, config.databaseUrl, now(), log);
   // Read before anything is stored at a time that may be wrong.
   const latestStored = await readLatestStored(db);

@@ -39,6 +39,8 @@ export const ACTIONS = [
   'item.open',
   'key.rotate',
   'loss.accept',
+  'notification.retry',
+  'notification.test',
   'policy.put',
   'reason.erase',
   'retention.apply',

@@ -92,6 +92,8 @@ export function watchThread() {
 
 /** How an attempt to send may end, as the send loop calls it. */
 const ATTEMPT_OUTCOMES = ['delivered', 'retry', 'hold', 'rejected', 'later', 'canceled', 'lost'] as const;
+/** How an attempt to send a notification may end; `dropped`: it failed because too many waited. */
+const NOTIFICATION_ENDS = ['delivered', 'retried', 'failed', 'dropped'] as const;
 /** The operations on payroll runs that take time, because they compute or compare lines. */
 const RUN_WORKS = ['put', 'preview', 'show', 'lines', 'finalize', 'verify', 'audit'] as const;
 export type RunWork = (typeof RUN_WORKS)[number];
@@ -103,6 +105,7 @@ export function createPrivateCounts() {
   const runs = Object.fromEntries(RUN_WORKS.map((work) => [work, createTally(REQUEST_SECONDS)]));
   return {
     attempts: zeros(ATTEMPT_OUTCOMES),
+    notifications: zeros(NOTIFICATION_ENDS),
     runs: runs as Record<RunWork, Tally>,
     /** Requests refused for want of a resource. */
     shed: zeros(['event-loop', 'heap']),

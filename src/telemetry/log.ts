@@ -11,6 +11,7 @@ export type LogFields = Partial<{
   census_id: string;
   sync_id: string;
   run_id: string;
+  notification_id: string;
   kind: string;
   state: string;
   reason: string;

@@ -7,6 +7,7 @@ import { beginSession, sessionId } from '../../src/security/sessions.ts';
 import { CENSUS_FORMAT, heldSync } from '../census/parts.ts';
 import { census, deduction, demographic } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
+import { tellTest } from '../notifications/parts.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, LATELY, NOW, sync } from '../support/payroll.ts';
@@ -59,6 +60,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   const approving = { token: await personWith('ann@example.com', 'runs:approve') };
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   const schedules = [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }];
+  const told = { notification_id: '' };
   const ofZoe = { kind: 'demographic', ...demographic, employee_id: 'zoe' };
   return [
     step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, {
@@ -111,6 +113,11 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
       ids: { session_id: sessionId(secret) },
     }),
     step('DELETE /v1/sessions', 'session.end'),
+    async () => {
+      told.notification_id = await tellTest(db);
+    },
+    step('POST /v1/notifications/test', 'notification.test'),
+    step('POST /v1/notifications/:notification_id/retry', 'notification.retry', undefined, { ids: told }),
   ];
 }
 

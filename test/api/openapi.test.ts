@@ -177,8 +177,11 @@ t.test('every list has data, has_more and next_cursor, and its rows have ids', a
     if (!WITHOUT_ID.includes(row))
       t.match(schemas[row].properties.id, { type: 'string' }, `${list} of ${row}`);
   }
-  for (const [name, { properties = {} }] of Object.entries<{ properties?: object }>(schemas))
+  for (const [name, { properties = {} }] of Object.entries<{ properties?: object }>(schemas)) {
+    // The body of a Standard Webhook.
+    if (name.endsWith('Notification')) continue;
     t.equal('data' in properties, 'has_more' in properties, `${name}: data is for lists`);
+  }
 });
 
 t.test('every resource with an address of its own has an id', async (t) => {

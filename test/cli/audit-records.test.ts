@@ -14,6 +14,7 @@ import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import { CENSUS_FORMAT, heldSync } from '../census/parts.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
+import { tellTest } from '../notifications/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER, etagOf, LATELY, sync } from '../support/payroll.ts';
 import { here } from './harness.ts';
@@ -59,6 +60,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     ...{ saved_position: 1, saved_seq: 1, saved_received_at: null },
     ...{ accepted_at: null, accepted_reason: null },
   };
+  const retrying = ['notification', 'retry'];
   const finalizing = ['run', 'finalize', 'r', '--etag'];
   return [
     { argv: ['census', 'dismiss', WAITING, ...reason, '--yes'], action: 'census-sync.dismiss' },
@@ -118,6 +120,11 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['token', 'revoke', 'grafana', '--yes'], action: 'token.revoke' },
     () => transact(db, (trx) => beginSession(trx, 'a token', new Date(at))),
     { argv: ['session', 'end', '--all', '--yes'], action: 'session.end' },
+    async () => {
+      retrying.push(await tellTest(db));
+    },
+    { argv: ['notification', 'test'], action: 'notification.test' },
+    { argv: retrying, action: 'notification.retry' },
     () => transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute()),
     { argv: ['accept-loss', ...reason, '--yes'], action: 'loss.accept' },
     ...Object.entries(SAMPLES).map(

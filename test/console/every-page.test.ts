@@ -21,7 +21,7 @@ const PAGES = [
   ...['/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
   ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
   ...['/census', `/census/${EMPLOYER}`, '/census/unknown', '/changes', '/changes/none', '/audit'],
-  ...['/operations', '/sessions', '/help', '/nowhere', '/signed-in'],
+  ...['/operations', '/notifications', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
 /** The same pages with other parameters. */
 const VARIANTS = [

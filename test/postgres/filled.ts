@@ -6,6 +6,8 @@ import { transact } from '../../src/database/transaction.ts';
 import { checkChange } from '../../src/employment/change.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
+import { adoptTypes } from '../../src/notifications/store.ts';
+import { testNotification } from '../../src/notifications/view.ts';
 import { createReadiness } from '../../src/operations/health.ts';
 import { planEndOfPilot, turnSendingOn } from '../../src/operations/pilot.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
@@ -73,6 +75,8 @@ export async function fill(db: Db): Promise<Filled> {
   const read = { action: 'change.read', resource: 'r-taken', details: { employee_id: 'e-taken' } } as const;
   const actor = tokenActor({ tokenId: 'tok_1', name: 'revoked' }, 'Zoë 🙂');
   await transact(db, (trx) => record(trx, { ...acting(NOW), actor }, read));
+  await adoptTypes(db, { url: 'http://127.0.0.1', secrets: [], secretsFile: null, types: null });
+  await transact(db, (trx) => testNotification(trx, acting(NOW)));
   const { token } = await transact(db, (trx) =>
     createToken(trx, { name: 'kept', scopes: ['all'], expiresAt: null, now: NOW, actor: SYSTEM }),
   );

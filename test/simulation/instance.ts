@@ -5,7 +5,7 @@ import type { Config } from '../../src/config.ts';
 import { createIntakeChannel, storeIntakeBatch } from '../../src/inbox/intake-channel.ts';
 import { countedRefusals, createReceiver, REFUSAL_CAUSES } from '../../src/inbox/receiver.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
-import type { Transport } from '../../src/outbox/client.ts';
+import type { Transport } from '../../src/outgoing.ts';
 import type { Clocks } from '../../src/runtime/clocks.ts';
 import { createServing } from '../../src/runtime/serving.ts';
 import { startStoring } from '../../src/runtime/storing.ts';

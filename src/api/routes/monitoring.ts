@@ -3,6 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { isUnavailable, type NotReady } from '../../database/errors.ts';
 import { readEventAge } from '../../inbox/arrivals.ts';
 import { openLosses } from '../../inbox/data-loss.ts';
+import { countNotifications } from '../../notifications/view.ts';
 import { readActivity } from '../../operations/activity.ts';
 import { type Facts, metricsOf } from '../../operations/metrics.ts';
 import { type Metric, PREFIX } from '../../telemetry/metric.ts';
@@ -49,7 +50,8 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
   async function stored(): Promise<Facts['stored']> {
     try {
       const losses = (await openLosses(db)).length;
-      return { activity: await readActivity(db), eventAge: await readEventAge(db), losses };
+      const notifications = await countNotifications(db);
+      return { activity: await readActivity(db), eventAge: await readEventAge(db), losses, notifications };
     } catch (error) {
       if (isUnavailable(error)) return null;
       throw error;

@@ -15,8 +15,7 @@ import {
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
-import { failureCode } from '../../outbox/client.ts';
-import { addressToReach, createAgent } from '../../outgoing.ts';
+import { addressToReach, createAgent, failureCode } from '../../outgoing.ts';
 import { NO_PROXY, type ProxyConfig, proxyFor } from '../../proxy-config.ts';
 import { VERSION } from '../../version.ts';
 import { counted } from '../output.ts';

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { type Config, plainHttpVariables, readConfig, readListeners, requiredApiKey } from '../../config.ts';
 import { type Environment, given, SECRET_FILE_RULE } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
+import { assertTypes } from '../../notifications/types.ts';
 import { assertRoles } from '../../security/claims.ts';
 import { isSecret, VARIABLE_NAMES, VARIABLES, type VariableName } from '../../variables.ts';
 import { type Finding, fail, pass, type Verdict, warn } from './finding.ts';
@@ -36,6 +37,7 @@ function checkVariable(name: VariableName, env: Environment, needsKey: boolean):
   const value = shown(name, env);
   if (name === 'API_PORT') assertApart(env);
   if (name === 'OIDC_ROLES' && config.signIn.provider !== null) assertRoles(config.signIn.provider);
+  if (name === 'NOTIFY_TYPES' && config.notify !== null) assertTypes(config.notify);
   if (name === 'API_HOST' && !/^(localhost|::1|127\..*)$/.test(config.api.host)) {
     return warn(
       `${value}: other machines can reach the private API`,
@@ -94,6 +96,10 @@ const STAND_INS: Environment = {
   RECEIVER_PORT: '0',
   API_PORT: '0',
 };
+const NOTIFY_STAND_INS: Environment = {
+  NOTIFY_URL: 'http://127.0.0.1',
+  NOTIFY_SECRETS: STAND_INS.WEBHOOK_SECRETS,
+};
 const PROVIDER_STAND_INS: Environment = {
   CONSOLE_URL: 'http://127.0.0.1',
   OIDC_ISSUER: 'https://provider.example',
@@ -106,7 +112,8 @@ function readAlone(name: VariableName, env: Environment): Config {
   const file = `${name}_FILE`;
   const environment = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? 'live' : 'sandbox';
   const ofProvider = given(env, 'OIDC_ISSUER') === undefined ? {} : PROVIDER_STAND_INS;
-  const standIns = { ...STAND_INS, ...ofProvider, BENEFITS_ENVIRONMENT: environment };
+  const ofNotifications = given(env, 'NOTIFY_URL') === undefined ? {} : NOTIFY_STAND_INS;
+  const standIns = { ...STAND_INS, ...ofProvider, ...ofNotifications, BENEFITS_ENVIRONMENT: environment };
   // The names of proxies may be in lower case.
   const lower = name.toLowerCase();
   return readConfig({ ...standIns, [name]: env[name], [lower]: env[lower], [file]: env[file] });
@@ -121,7 +128,16 @@ function shown(name: VariableName, env: Environment): string {
 }
 
 /** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common elsewhere. */
-const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'OIDC_', 'RECEIVER_', 'RETENTION_', 'WEBHOOK_'];
+const PREFIXES = [
+  'BENEFITS_',
+  'CENSUS_',
+  'EVENTS_',
+  'NOTIFY_',
+  'OIDC_',
+  'RECEIVER_',
+  'RETENTION_',
+  'WEBHOOK_',
+];
 /**
  * Warns about variables with one of our prefixes that are never read. Values are not shown: they may be secrets.
  * Kubernetes sets `BENEFITS_SIDECAR_…` for a Service named benefits-sidecar.

@@ -55,6 +55,7 @@ async function operations(visit: Visit): Promise<Page> {
     ${part('Readiness', readiness, (report) => readinessCard(report, visit, isEmpty))}
     ${part('Activity', activity, (counts) => numbers(counts, visit))}
     ${activity?.data && charts(activity.data)}
+    ${may('metrics:read') && html`<p class="links"><a href="/notifications">Notifications of the payroll system</a></p>`}
     ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
     ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
   `;

@@ -7,6 +7,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { confirmDurable, transact } from '../../database/transaction.ts';
 import { type AppError, conflict } from '../../errors.ts';
 import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
+import { notify } from '../../notifications/store.ts';
 import { type Actor, record } from '../../security/audit.ts';
 import { lockHead } from '../../security/audit-chain.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
@@ -27,6 +28,7 @@ import { type FrozenOutcome, hashOfFinal } from '../records/outcome.ts';
 import {
   bodyOf,
   notFinalized,
+  notifiedRun,
   runOnPayDate,
   type StoredRun,
   setFinalized,
@@ -285,6 +287,7 @@ async function makeFinal(
     content_hash: hashOfFinal(columns),
   };
   await record(trx, { actor, now }, { ...finalize, details, reason: made.reason });
+  await notify(trx, 'run.finalized', notifiedRun(open.stored), now);
   await insertAcceptances(trx, acceptances.rows);
   await setFinalized(trx, ids.runId, columns);
   await endFreeze(trx, freezeId);

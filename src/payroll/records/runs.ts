@@ -28,6 +28,11 @@ export const OF_BODY = [
 ] as const;
 type OfBody = Pick<RequestedRun, (typeof OF_BODY)[number]>;
 
+/** Returns what a notification says of a run. */
+export function notifiedRun({ run_id, employer_id, pay_date }: StoredRun) {
+  return { run_id, employer_id, pay_date };
+}
+
 /**
  * Stores a requested run. The same body under the same id changes nothing, even if the run is finalized or voided. Returns whether
  * it is new. Throws CONFLICT.

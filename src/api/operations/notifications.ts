@@ -1,0 +1,106 @@
+/** What is told to the payroll system: the list, and two ways to send. */
+import Type from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { transact } from '../../database/transaction.ts';
+import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
+import { NOTIFICATION_TYPES } from '../../notifications/types.ts';
+import * as notifications from '../../notifications/view.ts';
+import { actingIn } from '../auth.ts';
+import { operation } from '../operation.ts';
+import { cursor, limit, ownId, pageOf } from '../schemas.ts';
+
+/** The values of the filters, for the console. */
+export const NOTIFICATION_FILTERS = { state: notifications.STATES, type: NOTIFICATION_TYPES } as const;
+
+const StoredNotification = field.component(
+  'StoredNotification',
+  {
+    id: field.text('The ID of the notification: the header `webhook-id` of every attempt to send it.'),
+    type: field.text('The type.'),
+    state: Type.Enum([...notifications.STATES], {
+      description: '`failed`: the receiver did not accept it in 72 hours, or too many waited.',
+    }),
+    created_at: field.text('When it was stored: the `timestamp` that the receiver gets.'),
+    attempts: field.integer('The number of attempts to send it.'),
+    next_attempt_at: field.nullableText(
+      'When it is sent next. Null if it is finished, or waits for an earlier notification of its subject.',
+    ),
+    status: { ...field.nullable(Type.Integer()), description: 'The HTTP status of the last response.' },
+    reason: field.nullableText('Why the last attempt, or the notification, failed.'),
+    finished_at: field.nullableText('When it was delivered or failed.'),
+    data: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The IDs that it has.' }),
+    text: field.text('The sentence that it has.'),
+  },
+  'A notification of the payroll system.',
+);
+
+const position = cursorOf('notifications', field.closed({ seq: Type.Integer() }));
+
+export const listNotifications = operation({
+  id: 'listNotifications',
+  group: 'Notifications',
+  method: 'GET',
+  path: '/v1/notifications',
+  scope: 'metrics:read',
+  employers: 'refused',
+  summary: 'List notifications',
+  description: 'Notifications of the last 30 days, newest first. Without `NOTIFY_URL`, none are stored.',
+  query: field.closed({
+    state: Type.Optional(
+      field.oneOfDescribed(NOTIFICATION_FILTERS.state, 'Only notifications in this state.'),
+    ),
+    type: Type.Optional(field.oneOfDescribed(NOTIFICATION_FILTERS.type, 'Only notifications of this type.')),
+    cursor,
+    limit,
+  }),
+  response: { 200: pageOf(StoredNotification) },
+  async run({ query }, { db }) {
+    const { cursor, limit = LIMIT_DEFAULT, ...filter } = query;
+    const page = { before: position.decode(cursor), limit };
+    const { notifications: rows, next } = await notifications.listNotifications(db, filter, page);
+    return position.page(rows, next);
+  },
+});
+
+export const retryNotification = operation({
+  id: 'retryNotification',
+  group: 'Notifications',
+  method: 'POST',
+  path: '/v1/notifications/:notification_id/retry',
+  scope: 'events:write',
+  employers: 'refused',
+  action: 'notification.retry',
+  summary: 'Send a notification again',
+  description:
+    'A failed notification is sent again for up to 72 hours, and a pending one at once. A delivered one is a 409.',
+  params: field.closed({ notification_id: { ...ownId, description: 'The ID of the notification.' } }),
+  response: { 202: StoredNotification },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(call, { db, sharedNow }) {
+    return transact(db, async (trx) =>
+      notifications.retryNotification(trx, call.params.notification_id, actingIn(call, await sharedNow(trx))),
+    );
+  },
+  logs: ({ params }) => [params, 'a notification was queued again'],
+});
+
+export const testNotification = operation({
+  id: 'testNotification',
+  group: 'Notifications',
+  method: 'POST',
+  path: '/v1/notifications/test',
+  scope: 'events:write',
+  employers: 'refused',
+  action: 'notification.test',
+  summary: 'Send a test notification',
+  description:
+    'Stores a notification of the type `notification.test`, which a running sidecar sends. The list shows whether it was delivered. Without `NOTIFY_URL` it is a 409.',
+  response: { 202: StoredNotification },
+  refuses: ['CONFLICT'],
+  async run(call, { db, sharedNow }) {
+    return transact(db, async (trx) =>
+      notifications.testNotification(trx, actingIn(call, await sharedNow(trx))),
+    );
+  },
+  logs: (_call, { id }) => [{ notification_id: id }, 'a test notification was queued'],
+});

@@ -1,0 +1,79 @@
+/** The notifications of the payroll system. */
+import type { RowOf } from '../../api/operation.ts';
+import {
+  listNotifications,
+  NOTIFICATION_FILTERS,
+  retryNotification,
+  testNotification,
+} from '../../api/operations/notifications.ts';
+import { empty, savedNotice, state } from '../elements/facts.ts';
+import { choicesOf } from '../elements/fields.ts';
+import { count, instant } from '../elements/format.ts';
+import { address } from '../elements/links.ts';
+import { type Filter, filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../elements/list.ts';
+import { type Html, html } from '../html.ts';
+import type { Console } from '../page.ts';
+
+const PATH = '/notifications';
+type Notification = RowOf<typeof listNotifications>;
+
+const FILTERS: readonly Filter[] = [
+  { name: 'state', label: 'State', choices: choicesOf(NOTIFICATION_FILTERS.state) },
+  { name: 'type', label: 'Type', choices: choicesOf(NOTIFICATION_FILTERS.type) },
+];
+
+export function notificationPages({ page, action }: Console): void {
+  page(
+    PATH,
+    'metrics:read',
+    async ({ api, may, query }) => {
+      const { cursor, done } = query;
+      const filters = filtersIn(query, FILTERS);
+      const mayWrite = may('events:write');
+      const { data, next_cursor } = await api.perform(listNotifications, {
+        query: { limit: PAGE_ROWS, ...filters, cursor },
+      });
+      const body = html`
+        ${savedNotice({ saved: done }, '/operations', 'Operations', 'The notification is queued. It is sent within seconds.')}
+        <p>${'What this sidecar reports to '}<code>NOTIFY_URL</code>${' of the payroll system, for 30 days.'}</p>
+        ${mayWrite && html`<form hx-post=${`${PATH}/test`}><button type="submit" class="quiet">Send a test notification</button></form>`}
+        ${filterForm(PATH, query, FILTERS)}
+        ${data.length === 0 ? empty('No matching notifications', html`<p>Without <code>NOTIFY_URL</code>, none are stored.</p>`) : listOf(data, mayWrite)}
+        ${pager(PATH, { ...filters, cursor }, next_cursor)}
+      `;
+      return { title: 'Notifications', body };
+    },
+    'refused',
+  );
+
+  action(`${PATH}/:notification_id/retry`, 'events:write', async ({ api }) => {
+    await api.perform(retryNotification);
+    return { go: address(PATH, { done: 'retry' }) };
+  });
+
+  action(`${PATH}/test`, 'events:write', async ({ api }) => {
+    await api.perform(testNotification);
+    return { go: address(PATH, { done: 'test' }) };
+  });
+}
+
+function listOf(rows: readonly Notification[], mayWrite: boolean): Html {
+  return table(rows, { caption: 'Notifications', captionHidden: true, stacked: true }, [
+    ['Created', ({ created_at }) => instant(created_at), 'date'],
+    ['Notification', ({ type, text }) => withNote(text, type), 'wide'],
+    ['State', (row) => withNote(state(row.state), row.reason)],
+    ['Attempts', ({ attempts }) => count(attempts), 'number'],
+    ['Next attempt', ({ next_attempt_at }) => next_attempt_at && instant(next_attempt_at), 'date'],
+    ['Finished', ({ finished_at }) => finished_at && instant(finished_at), 'date'],
+    ...(mayWrite ? [['Action', retryOf] as const] : []),
+  ]);
+}
+
+function retryOf({ id, state, created_at, type }: Notification): Html | null {
+  if (state === 'delivered') return null;
+  return html`
+    <form hx-post=${`${PATH}/${id}/retry`}>
+      <button type="submit" class="quiet">Send again<span class="hidden-label"> ${type} ${created_at}</span></button>
+    </form>
+  `;
+}

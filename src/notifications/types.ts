@@ -1,0 +1,95 @@
+/** The types of notifications: what each one has, who may be told in which order, and its sentence. Never personal data. */
+import Type, { type Static, type TProperties } from 'typebox';
+import * as field from '../contract/fields.ts';
+import { configError } from '../environment.ts';
+import type { NotifyConfig } from '../notify-config.ts';
+
+const run = {
+  run_id: field.text('The ID of the payroll run.'),
+  employer_id: field.text('The ID of its employer.'),
+  pay_date: field.text('Its pay date.'),
+};
+
+/** `subject`: notifications of one subject are sent in order. `data` has ids only, and `text` is made from it alone. */
+function type<P extends TProperties>(
+  summary: string,
+  properties: P,
+  subject: (data: Static<ReturnType<typeof field.closed<P>>>) => string,
+  text: (data: Static<ReturnType<typeof field.closed<P>>>) => string,
+) {
+  return { summary, data: field.closed(properties), subject, text };
+}
+
+/** Every type. Its name never changes; fields may be added to its data. */
+export const NOTIFICATIONS = {
+  'run.finalized': type(
+    'A payroll run was finalized',
+    run,
+    ({ run_id }) => `run:${run_id}`,
+    ({ run_id, employer_id, pay_date }) =>
+      `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} is final. Take its deductions.`,
+  ),
+  'notification.test': type(
+    'A person or a program tested the address',
+    {},
+    () => 'test',
+    () => 'This is a test notification of benefits-sidecar. Nothing happened.',
+  ),
+} as const;
+
+export type NotificationType = keyof typeof NOTIFICATIONS;
+export type DataOf<T extends NotificationType> = Static<(typeof NOTIFICATIONS)[T]['data']>;
+
+export const NOTIFICATION_TYPES = Object.keys(NOTIFICATIONS) as NotificationType[];
+
+/** Sent although `NOTIFY_TYPES` does not name it. */
+export const TEST = 'notification.test';
+
+/** A notification as the receiver gets it. */
+export type NotificationOf<T extends NotificationType> = {
+  readonly type: T;
+  /** When it happened. */
+  readonly timestamp: string;
+  readonly data: DataOf<T>;
+  /** A sentence for people. */
+  readonly text: string;
+};
+/** What is sent. A newer release may have stored a type that this one does not know. */
+export type SentBody = Record<keyof NotificationOf<NotificationType>, unknown>;
+export type Notification = { [T in NotificationType]: NotificationOf<T> }[NotificationType];
+
+/** Returns the notification with its sentence. */
+export function notificationOf<T extends NotificationType>(
+  type: T,
+  data: DataOf<T>,
+  timestamp: string,
+): NotificationOf<T> {
+  const { text } = NOTIFICATIONS[type] as { text: (data: DataOf<T>) => string };
+  return { type, timestamp, data, text: text(data) };
+}
+
+/** Throws CONFIG for a name in `NOTIFY_TYPES` that is no type. */
+export function assertTypes({ types }: NotifyConfig): void {
+  const known: readonly string[] = NOTIFICATION_TYPES;
+  const unknown = types?.findIndex((name) => !known.includes(name)) ?? -1;
+  if (unknown < 0) return;
+  throw configError('NOTIFY_TYPES', `entry ${unknown + 1} must be one of ${NOTIFICATION_TYPES.join(', ')}`);
+}
+
+/** The schema of a notification's body, for the reference. */
+export function bodySchema(name: NotificationType) {
+  const { summary, data } = NOTIFICATIONS[name];
+  const component = name
+    .replace('notification.', '')
+    .replace(/(?:^|[.-])(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return field.component(
+    `${component}Notification`,
+    {
+      type: Type.Unsafe<string>({ type: 'string', const: name, description: 'The type.' }),
+      timestamp: field.text('When it happened.'),
+      data,
+      text: field.text('A sentence for people, which may change.'),
+    },
+    `${summary}.`,
+  );
+}
