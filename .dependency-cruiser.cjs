@@ -13,7 +13,7 @@ const ROWS = [
   ['payroll'],
   ['inbox'],
   ['employment', 'census'],
-  ['outbox'],
+  ['outbox', 'names'],
   ['ledger', 'notifications'],
   ['security', 'telemetry', 'formats', 'simulator'],
   ['database', 'contract'],

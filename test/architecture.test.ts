@@ -88,6 +88,7 @@ const TABLES = {
   inbox: 'inbox event_conflicts conflicted_events refused_signatures data_losses',
   census: 'staged_censuses census_chunks census_fingerprints census_syncs census_completions',
   employment: 'change_keys',
+  names: 'employee_names',
   'payroll/settings':
     'payroll_head pay_schedules payroll_codes payroll_policies approval_settings file_formats',
   'payroll/records': `payroll_runs run_freezes run_employees run_settlements run_inputs run_computations

@@ -94,6 +94,8 @@ export type Operation<
   readonly action?: Action | 'none';
   /** It reads and changes nothing that is stored. */
   readonly isPure?: true;
+  /** Its body only says what to read, such as names, which belong in no address. */
+  readonly isLookUp?: true;
   /** For the console and the commands: an integration has no use for it, and it may change with them. */
   readonly isForConsole?: true;
   readonly summary: string;

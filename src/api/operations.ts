@@ -19,6 +19,7 @@ import * as events from './operations/events.ts';
 import * as evidence from './operations/evidence.ts';
 import * as fileFormats from './operations/file-formats.ts';
 import * as flowReadiness from './operations/flow-readiness.ts';
+import * as names from './operations/names.ts';
 import * as notifications from './operations/notifications.ts';
 import * as openItems from './operations/open-items.ts';
 import * as payDateProposal from './operations/pay-date-proposal.ts';
@@ -37,7 +38,7 @@ import * as sessions from './operations/sessions.ts';
 
 const NOUNS = [
   ...[censuses, censusUploads, censusSyncs],
-  ...[changeReports, changeBatch, employeeChanges, employees],
+  ...[changeReports, changeBatch, employeeChanges, employees, names],
   ...[deductions, deductionAssignments, deductionImports],
   ...[events, eventWork, eventDeliveries],
   ...[readiness, flowReadiness, activity],

@@ -4,9 +4,13 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
+import { changedNames, storeNames } from '../names/names.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { CensusRow } from './check.ts';
 import { openChunks, rowsOf, type Staging } from './staged.ts';
+
+/** Per transaction, about 100 bytes each. */
+const NAMES_AT_ONCE = 1_000;
 
 /** Finishes roster updates that were interrupted, at start. Returns how many. */
 export async function resumeRosterUpdates(update: Staging): Promise<number> {
@@ -22,7 +26,7 @@ export async function resumeRosterUpdates(update: Staging): Promise<number> {
 
 /**
  * Records a staged census in the roster, in small transactions: a fact for each employee who changed or is missing from
- * the census. Later facts stay in effect. An interrupted update can start again, and repeats nothing; it stops if the
+ * the census, and the names that changed. Later facts stay in effect. An interrupted update can start again, and repeats nothing; it stops if the
  * census is replaced. A census that names employees of another employer waits for its release.
  */
 export async function updateRoster({ db, encryptor, sharedNow }: Staging, censusId: string): Promise<void> {
@@ -42,10 +46,18 @@ export async function updateRoster({ db, encryptor, sharedNow }: Staging, census
   const present = new Set<string>();
   for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) {
     if (chunk === 0) continue;
-    const facts = rowsOf(plain).map((row) => factOf(employer_id, row));
+    const rows = rowsOf(plain);
+    const facts = rows.map((row) => factOf(employer_id, row));
     for (const fact of facts) present.add(fact.employee_id);
     for (const piece of piecesOf(facts, FACTS_AT_ONCE)) {
       if (!(await record(piece))) return;
+    }
+    const employees = rows.map(({ employee }) => ({ ...employee, employer_id }));
+    const names = await changedNames(db, encryptor, employees, staged_at);
+    for (const piece of piecesOf(names, NAMES_AT_ONCE)) {
+      await transact(db, async (trx) => {
+        if ((await findCurrent(trx, censusId)) !== undefined) await storeNames(trx, piece);
+      });
     }
   }
   let after = '';

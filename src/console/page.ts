@@ -16,6 +16,7 @@ import type { Caller } from '../security/tokens.ts';
 import { empty, problemBody } from './elements/facts.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
+import { showNames } from './names.ts';
 import { type Api, createApi, type Input, rejectionOf, sendCsv } from './performing.ts';
 import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
@@ -90,15 +91,18 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
       employers?: EmployerRule,
     ): void {
       app.get(url, options(scope, employers), async (request, reply) => {
-        const shown = await show(visitOf(request, parts));
-        return 'go' in shown ? reply.redirect(shown.go, 303) : sendPage(request, reply, parts, shown);
+        const visit = visitOf(request, parts);
+        const shown = await show(visit);
+        if ('go' in shown) return reply.redirect(shown.go, 303);
+        return sendPage(request, reply, parts, { ...shown, body: await showNames(shown.body, visit) });
       });
     },
     /** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
     part(url: string, scope: RouteScope, show: (visit: Visit) => Promise<Html>): void {
-      app.get(url, options(scope), async (request, reply) =>
-        sendResult(reply, await show(visitOf(request, parts))),
-      );
+      app.get(url, options(scope), async (request, reply) => {
+        const visit = visitOf(request, parts);
+        return sendResult(reply, await showNames(await show(visit), visit));
+      });
     },
     /** Declares a download of a list's rows: `GET url`. `show` returns the list's parameters, and the name of the file. */
     csv<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
@@ -122,9 +126,11 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
       act: (act: Act) => Promise<Html | Done | null>,
       limit: { bodyLimit?: number } = {},
     ): void {
-      app.post(url, { ...options(scope), ...limit }, async (request, reply) =>
-        sendResult(reply, await act({ ...visitOf(request, parts), form: textsOf(request.body) })),
-      );
+      app.post(url, { ...options(scope), ...limit }, async (request, reply) => {
+        const visit = visitOf(request, parts);
+        const done = await act({ ...visit, form: textsOf(request.body) });
+        return sendResult(reply, done === null || 'go' in done ? done : await showNames(done, visit));
+      });
     },
   };
 }

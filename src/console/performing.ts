@@ -103,14 +103,15 @@ function given(
 
 /** Runs a call of a page, measures its work on payroll runs as the listener does, and logs its refusal. */
 async function performed<T>(
-  { method, path, runWork }: Pick<Operation, 'method' | 'path' | 'runWork'>,
+  { method, path, runWork, isLookUp }: Pick<Operation, 'method' | 'path' | 'runWork' | 'isLookUp'>,
   request: FastifyRequest,
   parts: ApiParts,
   run: (identity: Identity, refused: Refused) => Promise<T>,
 ): Promise<T> {
   const { server, ip, socket, caller, session } = request;
   // Only requests that may change something had to prove that they come from a page.
-  if (request.method === 'GET' && method !== 'GET') throw new Error(`${path}: a page performs no ${method}`);
+  if (request.method === 'GET' && method !== 'GET' && !isLookUp)
+    throw new Error(`${path}: a page performs no ${method}`);
   const refused = { server, ip, socket, caller, session, method, routeOptions: { url: path } };
   const startedAt = parts.elapsed.now();
   try {

@@ -85,6 +85,7 @@ export interface Tables {
   census_chunks: { census_id: string; chunk: number; ciphertext: Buffer };
   census_fingerprints: { census_id: string; employee_id: string; field_hashes: Buffer };
   census_syncs: CensusSyncTable;
+  employee_names: { employer_id: string; employee_id: string; noted_at: string; ciphertext: Buffer };
   census_completions: { event_id: string; employer_id: string };
   tokens: {
     token_id: string;

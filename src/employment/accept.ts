@@ -8,6 +8,7 @@ import { nearIds } from '../ledger/near-ids.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { type Roster, rosterOf } from '../ledger/roster.ts';
 import { belongsTo } from '../ledger/visibility.ts';
+import { changedNames, type NamedEmployee, storeNames } from '../names/names.ts';
 import { isSendingOff, SENDING_OFF, unsentRecord } from '../outbox/pilot.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
@@ -124,6 +125,7 @@ export async function acceptChanges(
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
     await facts.append(trx);
+    await storeNames(trx, await changedNames(trx, encryptor, namesOfHires(fresh), at));
     await recordAll(
       trx,
       fresh.flatMap((submission) => {
@@ -169,6 +171,10 @@ async function nearMatches(
     }
   }
   return matches;
+}
+
+function namesOfHires(fresh: readonly Prepared[]): NamedEmployee[] {
+  return fresh.flatMap(({ change }) => (change.kind === 'new-hire' ? [change.body] : []));
 }
 
 function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {

@@ -46,6 +46,7 @@ export const KEYS = {
   census_fingerprints: ['census_id', 'employee_id'],
   census_syncs: ['sync_id'],
   census_completions: ['event_id'],
+  employee_names: ['employer_id', 'employee_id'],
   change_keys: ['key_hash'],
   payroll_head: ['id'],
   pay_schedules: ['employer_id', 'version'],

@@ -67,6 +67,7 @@ export const BELONGING: { readonly [T in KeyedTable]: Belonging<T> } = {
   run_overrides: { by: 'run_id' },
   run_approvals: { by: 'run_id' },
   accepted_findings: { by: 'employer_id' },
+  employee_names: { by: 'employer_id' },
   taken_reports: { by: 'run_id' },
   taken_lines: { by: 'run_id' },
   opening_items: { by: 'employer_id' },

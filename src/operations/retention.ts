@@ -14,6 +14,7 @@ import { erasePilotBodies, eraseRequests, pilotBodiesDue, requestsDue } from '..
 import { PILOT_BODIES_DAYS } from '../outbox/pilot.ts';
 import { type Actor, recordStartAndEnd, SYSTEM } from '../security/audit.ts';
 import type { Log } from '../telemetry/log.ts';
+import { countDueNames, dropDueNames } from './names-due.ts';
 
 /** After a start has done its other work, and soon enough for a process that is restarted every hour. */
 const FIRST_AFTER_MS = 60_000;
@@ -23,8 +24,8 @@ const DAY_MS = 86_400_000;
 /** The pause between two transactions, in which deliveries are stored and events applied. */
 const PAUSE_MS = 20;
 
-/** The numbers of dropped event bodies, bodies of settled conflicts, requests, and bodies of a pilot's changes. */
-type Dropped = { events: number; conflicts: number; requests: number; pilot: number };
+/** The numbers of dropped event bodies, bodies of settled conflicts, requests, bodies of a pilot's changes, and names. */
+type Dropped = { events: number; conflicts: number; requests: number; pilot: number; names: number };
 
 /** The data that is due at an instant. `due` has null for data that is kept indefinitely. */
 type Counted = { now: Date; due: DueByKind };
@@ -48,6 +49,7 @@ export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 
     conflicts: events === null ? null : await conflictBodiesDue(db, events),
     requests: requests === null ? null : await requestsDue(db, requests),
     pilot: await pilotBodiesDue(db, pilot),
+    names: { count: await countDueNames(db, now), oldest: null },
   };
   return { now, due };
 }
@@ -71,7 +73,7 @@ export async function dropDue(
     throw new AppError('CLOCK_WRONG', `${why}: set it right, then restart the sidecar`);
   }
   const { events, requests, pilot } = limitsOf(retention, now);
-  const dropped: Dropped = { events: 0, conflicts: 0, requests: 0, pilot: 0 };
+  const dropped: Dropped = { events: 0, conflicts: 0, requests: 0, pilot: 0, names: 0 };
   const all = async (kind: keyof Dropped, step: () => Promise<{ dropped: number; more: boolean }>) => {
     for (let more = true; more && !signal.aborted; ) {
       const done = await step();
@@ -88,6 +90,10 @@ export async function dropDue(
     }
     if (requests !== null) await all('requests', () => eraseRequests(db, requests, now.toISOString()));
     await all('pilot', () => erasePilotBodies(db, pilot));
+    await dropDueNames(db, now, signal, (count) => {
+      dropped.names += count;
+      progress(dropped);
+    });
   };
   const isDue = Object.values(due).some((kind) => (kind?.count ?? 0) > 0);
   const made = { action: 'retention.apply', resource: null, details: { events, requests } } as const;
@@ -111,7 +117,7 @@ export async function runRetention(
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      const { events, conflicts, requests, pilot } = await dropDue(
+      const { events, conflicts, requests, pilot, names } = await dropDue(
         { ...parts, actor: SYSTEM },
         await countDue(parts),
         signal,
@@ -123,6 +129,7 @@ export async function runRetention(
         log.info(fields, 'attempts and responses of old requests were deleted');
       }
       if (pilot > 0) log.info({ kind: 'pilot', count: pilot }, 'bodies of changes of a pilot were deleted');
+      if (names > 0) log.info({ kind: 'names', count: names }, 'names of former employees were deleted');
     } catch (error) {
       if (isAppError(error, 'CLOCK_WRONG')) {
         log.warn(

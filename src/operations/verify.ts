@@ -25,6 +25,7 @@ import {
   verifyPositions,
   verifyRoster,
 } from '../ledger/verify-ledger.ts';
+import { ENCRYPTED_NAMES } from '../names/names.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { CHANGE_STATES, verifyOutbox, verifyPilot } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/facts/verify-taken.ts';
@@ -157,4 +158,5 @@ export const ENCRYPTED_COLUMNS = [
   ...ENCRYPTED_REQUESTS,
   ENCRYPTED_CHUNKS,
   ENCRYPTED_ORGANIZATION,
+  ENCRYPTED_NAMES,
 ] as const;

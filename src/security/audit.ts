@@ -39,6 +39,7 @@ export const ACTIONS = [
   'item.open',
   'key.rotate',
   'loss.accept',
+  'name.show',
   'notification.retry',
   'notification.test',
   'policy.put',

@@ -14,8 +14,10 @@ export const SCOPE_MEANINGS = {
   'events:read': 'see events with their bodies',
   'events:write': 'reprocess and dismiss events, import deductions',
   'audit:read': 'read audit records',
+  'names:read':
+    'see the names of employees. One audit record a day says that names of an employer were shown',
   'pii:read':
-    'also see the contents of censuses, changes and rejections, with SSNs cut to four digits except in a staged census, and compare a census with the last upload by field. Each read is recorded',
+    'everything of `names:read`, and also see the contents of censuses, changes and rejections, with SSNs cut to four digits except in a staged census, and compare a census with the last upload by field. Each read is recorded',
   'metrics:read': 'read the metrics and the activity, which contain no ids',
   all: 'everything, including routes of later releases',
 } as const;
@@ -36,8 +38,15 @@ const MONTHLY_WORK = [
 
 /** The scopes of each role, which a token gets when it is created. No role includes `pii:read`. */
 export const ROLES = {
-  'payroll-specialist': [...MONTHLY_WORK, 'events:read', 'metrics:read'],
-  'payroll-manager': [...MONTHLY_WORK, 'runs:approve', 'events:read', 'audit:read', 'metrics:read'],
+  'payroll-specialist': [...MONTHLY_WORK, 'names:read', 'events:read', 'metrics:read'],
+  'payroll-manager': [
+    ...MONTHLY_WORK,
+    'names:read',
+    'runs:approve',
+    'events:read',
+    'audit:read',
+    'metrics:read',
+  ],
   operator: [
     'ledger:read',
     'runs:read',
@@ -45,6 +54,7 @@ export const ROLES = {
     'census:write',
     'changes:read',
     'changes:write',
+    'names:read',
     'events:read',
     'events:write',
     'audit:read',
@@ -61,7 +71,8 @@ export function isScope(text: string): text is Scope {
 }
 
 export function allows(scopes: readonly Scope[], scope: Scope): boolean {
-  return scopes.includes(scope) || scopes.includes('all');
+  const isPart = scope === 'names:read' && scopes.includes('pii:read');
+  return isPart || scopes.includes(scope) || scopes.includes('all');
 }
 
 /** Returns the role with exactly these scopes, or null. */

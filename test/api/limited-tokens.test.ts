@@ -98,6 +98,7 @@ const censusOf = (id: (name: string) => string) => ({
 
 /** The bodies of routes that read one, with ids of the employer. Routes without a body here get `{}`. */
 const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>> = {
+  'POST /v1/names': (own) => ({ employee_ids: [own('employee_id')] }),
   'PUT /v1/payroll-runs/:run_id': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
   'POST /v1/payroll-runs/preview': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
   'POST /v1/payroll-runs': (id) => ({

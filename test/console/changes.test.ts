@@ -17,7 +17,9 @@ type Staged = Awaited<ReturnType<typeof staged>>;
 
 /** A rejected hire, and two changes of the same employee that wait for it. */
 async function held({ db, answers, send, clock }: Staged, employee: string) {
-  const hire = await report(db, 'new-hire', employee, { fields: { first_name: SECRET, ssn: '987-65-4321' } });
+  const hire = await report(db, 'new-hire', employee, {
+    fields: { email: `${SECRET}@example.com`, ssn: '987-65-4321' },
+  });
   clock.advance(1_000);
   const move = await report(db, 'demographic', employee, { clock });
   clock.advance(1_000);

@@ -76,20 +76,36 @@ test('old event bodies are dropped; ids, hashes and effects remain', async (t, {
   const before = await versions();
   t.match(await due(db), { events: { count: 2, oldest: OLD }, conflicts: { count: 0 } });
   t.ok(((await due(db)).events?.bytes ?? 0) > first.body.length);
-  t.strictSame(await drop({ db, url }), { events: 2, conflicts: 0, requests: 0, pilot: 0 });
+  t.strictSame(await drop({ db, url }), { events: 2, conflicts: 0, requests: 0, pilot: 0, names: 0 });
   t.strictSame(await withBody(db), ['new']);
   const old = db.selectFrom('inbox').select('body_hash').where('event_id', '=', 'old');
   t.strictSame(await old.execute(), [{ body_hash: sha256(first.body) }]);
   t.strictSame(await versions(), before);
   t.match(await due(db), { events: { count: 0, bytes: 0, oldest: null } });
-  t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0, pilot: 0 }, 'a second run');
+  t.strictSame(
+    await drop({ db, url }),
+    { events: 0, conflicts: 0, requests: 0, pilot: 0, names: 0 },
+    'a second run',
+  );
 });
 
 test('data without a retention period is kept', async (t, { db, url }) => {
   await deliver(db, [of('old')], OLD);
   const forEver = { eventsMs: null, requestsMs: null };
-  t.strictSame(await due(db, forEver), { events: null, conflicts: null, requests: null, pilot: NONE });
-  t.strictSame(await drop({ db, url }, forEver), { events: 0, conflicts: 0, requests: 0, pilot: 0 });
+  t.strictSame(await due(db, forEver), {
+    events: null,
+    conflicts: null,
+    requests: null,
+    pilot: NONE,
+    names: NONE,
+  });
+  t.strictSame(await drop({ db, url }, forEver), {
+    events: 0,
+    conflicts: 0,
+    requests: 0,
+    pilot: 0,
+    names: 0,
+  });
   t.strictSame(await withBody(db), ['old']);
 });
 

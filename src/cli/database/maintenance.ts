@@ -93,23 +93,23 @@ export function addRetentionCommand(program: Command): void {
       }
       const bodies = (due.events?.count ?? 0) + (due.conflicts?.count ?? 0);
       const requests = due.requests?.count ?? 0;
-      const total = bodies + requests + due.pilot.count;
+      const total = bodies + requests + due.pilot.count + due.names.count;
       if (total > 0) {
-        const ofPilot = bodiesOfPilot(due.pilot.count);
-        const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests${ofPilot}.`;
+        const further = furtherOf(due.pilot.count, due.names.count);
+        const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests${further}.`;
         await confirm(context, [effect], 'Delete it? This cannot be undone.');
       }
       const signal = stopped();
       const dropped = await withProgress(out, 'deleted', total, ({ set }) =>
-        dropDue(parts, dueNow, signal, ({ events, conflicts, requests, pilot }) =>
-          set(events + conflicts + requests + pilot),
+        dropDue(parts, dueNow, signal, ({ events, conflicts, requests, pilot, names }) =>
+          set(events + conflicts + requests + pilot + names),
         ),
       );
       printResult(out, { dry_run: false, dropped }, () => {
         const deleted = dropped.events + dropped.conflicts;
-        const { requests, pilot } = dropped;
-        const ofPilot = bodiesOfPilot(pilot);
-        out.print(`Deleted ${deleted} event bodies and the attempts of ${requests} requests${ofPilot}`);
+        const { requests, pilot, names } = dropped;
+        const further = furtherOf(pilot, names);
+        out.print(`Deleted ${deleted} event bodies and the attempts of ${requests} requests${further}`);
         noteWhatIsKept(out, due);
       });
       if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
@@ -117,9 +117,10 @@ export function addRetentionCommand(program: Command): void {
     });
 }
 
-/** Returns '' for none: most databases never had a pilot. */
-function bodiesOfPilot(count: number): string {
-  return count === 0 ? '' : `, and the bodies of ${counted(count, 'change')} of a pilot`;
+/** Returns '' for none: most databases never had a pilot, and names are due years later. */
+function furtherOf(pilot: number, names: number): string {
+  const ofPilot = pilot === 0 ? '' : `, and the bodies of ${counted(pilot, 'change')} of a pilot`;
+  return names === 0 ? ofPilot : `${ofPilot}, and ${counted(names, 'name')} of former employees`;
 }
 
 /** Differences that are printed. All are counted. */
@@ -188,7 +189,7 @@ function printFound(out: Output, result: Verified, ms: number): void {
 }
 
 function printDue(out: Output, due: DueByKind): void {
-  const { events, conflicts, requests, pilot } = due;
+  const { events, conflicts, requests, pilot, names } = due;
   const mib = (kind: typeof events) => kind && `${(kind.bytes / (1024 * 1024)).toFixed(1)} MiB`;
   printTable(
     out,
@@ -203,6 +204,7 @@ function printDue(out: Output, due: DueByKind): void {
       { name: 'bodies of dismissed conflicts', due: conflicts, size: mib(conflicts) },
       { name: 'request attempts', due: requests, size: requests && counted(requests.attempts, 'attempt') },
       { name: 'bodies of changes of a pilot', due: pilot, size: null },
+      { name: 'names of former employees', due: names, size: null },
     ],
   );
   noteWhatIsKept(out, due);

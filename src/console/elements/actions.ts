@@ -29,6 +29,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'item.open': 'Opening items added',
   'key.rotate': 'Encryption key rotated',
   'loss.accept': 'Data loss accepted',
+  'name.show': 'Names shown',
   'notification.retry': 'Notification retried',
   'notification.test': 'Notifications tested',
   'policy.put': 'Payroll policy set',

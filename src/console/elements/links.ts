@@ -1,6 +1,6 @@
 /** Addresses of pages. Ids are chosen by payroll or the benefits service and may contain any character. */
 import type { Scope } from '../../security/scopes.ts';
-import { type Content, type Html, html } from '../html.ts';
+import { type Html, html } from '../html.ts';
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
@@ -43,12 +43,13 @@ export const censusLink = linksTo('/census');
 
 /** Needs `ledger:read`. An id without a page leads to its deductions. */
 export function employeeLink(id: string): Html {
-  return idLink(pathOf('/employees', id) ?? address('/ledger', { employee_id: id }), id);
+  const path = pathOf('/employees', id) ?? address('/ledger', { employee_id: id });
+  return nameable('employee', id, idLink(path, id));
 }
 
 /** Renders an employee id, as a link for people who may open it. */
-export function employeeOf(id: string, { may }: { may(scope: Scope): boolean }): Content {
-  return may('ledger:read') ? employeeLink(id) : id;
+export function employeeOf(id: string, { may }: { may(scope: Scope): boolean }): Html {
+  return may('ledger:read') ? employeeLink(id) : nameable('employee', id, idLink(null, id));
 }
 
 /** Renders an event id, as a link for people who may open it. */
@@ -58,7 +59,7 @@ export function eventOf(id: string, { may }: { may(scope: Scope): boolean }): Ht
 
 /** Links to the deductions of an employer's employees. Needs `ledger:read`. */
 export function employerLink(id: string): Html {
-  return idLink(address('/ledger', { employer_id: id }), id);
+  return nameable('employer', id, idLink(address('/ledger', { employer_id: id }), id));
 }
 
 export function changePath(id: string): string {
@@ -81,9 +82,31 @@ export function findingPath(runId: string, checkId: string): string {
 
 /** Links an employee to their lines in a run. */
 export function runEmployeeLink(runId: string, employee_id: string): Html {
-  return idLink(runEmployeePath(runId, employee_id), employee_id);
+  return nameable('employee', employee_id, idLink(runEmployeePath(runId, employee_id), employee_id));
 }
 
 export function runEmployeePath(runId: string, employee_id: string): string {
   return `${address(runPath(runId), { employee_id })}#lines`;
+}
+
+export type Of = 'employee' | 'employer';
+
+const MARKED = new WeakMap<object, { readonly of: Of; readonly id: string }>();
+
+/** Marks an element whose only content is an id, so that the name is shown with it. */
+export function nameable(of: Of, id: string, element: Html): Html {
+  MARKED.set(element, { of, id });
+  return element;
+}
+
+type Marked = readonly [Html, { readonly of: Of; readonly id: string }];
+
+/** Yields the marked elements within a page. */
+export function* markedIn(content: unknown): Generator<Marked> {
+  if (Array.isArray(content)) for (const part of content) yield* markedIn(part);
+  else if (typeof content === 'object' && content !== null) {
+    const marked = MARKED.get(content);
+    if (marked !== undefined) yield [content as Html, marked];
+    else yield* markedIn((content as Html).props?.children);
+  }
 }

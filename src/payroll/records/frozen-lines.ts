@@ -159,6 +159,25 @@ export function finalizedLinesOf(
   return paycheckPage(lines, page);
 }
 
+/** Returns which of these employees have a line in a finalized run of a pay date on or after a day. */
+export async function employeesPaidSince(
+  db: Db,
+  employeeIds: readonly string[],
+  day: string,
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
+    .select('employee_id')
+    .distinct()
+    .where('state', '=', sql.lit('finalized'))
+    .where('pay_date', '>=', day)
+    .where('lines', '<>', '[]')
+    .where(isOneOf(db, 'employee_id', employeeIds))
+    .execute();
+  return new Set(rows.map(({ employee_id }) => employee_id));
+}
+
 /** Returns the finalized runs that took a deduction for a pay period ending on or after a day, by pay date. */
 export async function runsThatTook(
   db: Db | Trx,

@@ -1,0 +1,36 @@
+/** Names beside the ids of a page: looked up once, for all ids that the page shows. */
+import { lookUpNames, NAMES_AT_ONCE } from '../api/operations/names.ts';
+import type { Scope } from '../security/scopes.ts';
+import { markedIn, type Of } from './elements/links.ts';
+import { type Html, html } from './html.ts';
+import type { Api } from './performing.ts';
+
+/** Shows the names of a page's ids to people who may see them. */
+export async function showNames(
+  page: Html,
+  { api, may }: { api: Api; may(scope: Scope): boolean },
+): Promise<Html> {
+  if (!may('names:read')) return page;
+  const elements = [...markedIn(page)];
+  const idsOf = (of: Of, most: number) => {
+    const ids = elements.flatMap(([, marked]) => (marked.of === of ? [marked.id] : []));
+    return [...new Set(ids)].slice(0, most);
+  };
+  const body = { employee_ids: idsOf('employee', NAMES_AT_ONCE), employer_ids: idsOf('employer', 50) };
+  if (body.employee_ids.length + body.employer_ids.length === 0) return page;
+  const { employees, employers } = await api.perform(lookUpNames, { body });
+  const names = {
+    employee: new Map(
+      employees.map(({ employee_id, first_name, last_name }) => [employee_id, `${first_name} ${last_name}`]),
+    ),
+    employer: new Map(employers.map(({ employer_id, legal_name }) => [employer_id, legal_name])),
+  };
+  for (const [element, { of, id }] of elements) {
+    const name = names[of].get(id);
+    if (name === undefined) continue;
+    const props = element.props as { class?: string; children: unknown };
+    props.class = 'named';
+    props.children = [name, ' ', html`<span class="id">${id}</span>`];
+  }
+  return page;
+}
