@@ -12,7 +12,8 @@ import {
 } from '../calculation/calendar.ts';
 import { PERIODS_PER_YEAR, yearOf } from '../calculation/pay-dates.ts';
 import { scheduleOf } from '../compute/calendar.ts';
-import type { Computation, EarlierRun } from '../compute/computation.ts';
+import type { Computation } from '../compute/computation.ts';
+import type { EarlierRun } from '../compute/payout.ts';
 import type { RunTerms } from '../compute/terms.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import type { Run } from '../records/body.ts';

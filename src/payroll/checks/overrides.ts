@@ -1,9 +1,10 @@
 /** The check of overrides whose regular amounts are different by today's facts. Pure. */
 import type { Found } from '../../checks.ts';
 import { amountOf } from '../../money.ts';
-import type { EarlierRun, RunEmployee } from '../compute/computation.ts';
+import type { RunEmployee } from '../compute/computation.ts';
 import { type History, historyAt } from '../compute/history.ts';
 import { stateOrLatest } from '../compute/overrides.ts';
+import type { EarlierRun } from '../compute/payout.ts';
 import { type CheckAmounts, checkAmounts } from '../compute/shares.ts';
 import type { RunTerms } from '../compute/terms.ts';
 import type { Override } from '../records/basis.ts';

@@ -7,9 +7,10 @@ import { latestOf } from '../../ledger/state.ts';
 import { amountOf, type Cents, isZero } from '../../money.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
-import type { Computation, EarlierRun, RunEmployee } from '../compute/computation.ts';
+import type { Computation, RunEmployee } from '../compute/computation.ts';
 import { type History, historyAt, historyOf, stateInRun } from '../compute/history.ts';
 import { sidesInWords } from '../compute/last-check.ts';
+import type { EarlierRun } from '../compute/payout.ts';
 import { wasInRun } from '../compute/reopened-runs.ts';
 import { countOfShares, remainingAfter } from '../compute/shares.ts';
 import {

@@ -13,10 +13,10 @@ import {
   regularLineOf,
 } from '../calculation/line.ts';
 import { becauseOf } from './because.ts';
-import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { isCanceled, overriddenAmounts } from './overrides.ts';
+import type { EarlierRun, Payee, Payout } from './payout.ts';
 import type { Job } from './population.ts';
 import { type EarlierJob, jobFor } from './reopened-runs.ts';
 import { type CheckAmounts, checkAmounts, isShareTaken, sharesOn } from './shares.ts';
@@ -48,8 +48,8 @@ export type Adjustment = { line: Line; isInTime: boolean; isPartlyCovered: boole
  * runs took for the run, whose adjustments are returned without a difference too.
  */
 export function adjustmentLines(
-  computation: Computation,
-  employee: RunEmployee,
+  payout: Payout,
+  employee: Payee,
   earlier: EarlierRun,
   attended: readonly Attended[],
   settled: readonly TakenLine[],
@@ -76,25 +76,25 @@ export function adjustmentLines(
   const job = jobFor(earlier, employee, frozen !== undefined);
   if (!isVoided && job.owes) {
     for (const history of employee.histories) {
-      const due = dueOf(computation, earlier, employee, job, history, frozen ?? null, attended);
+      const due = dueOf(payout, earlier, employee, job, history, frozen ?? null, attended);
       if (due === null) continue;
       dueIds.add(history.deductionId);
       adjustedOf(due.state).due = due;
     }
   }
   return [...adjusted.values()].flatMap((deduction) => {
-    const content = contentOfAdjusted(computation, deduction);
+    const content = contentOfAdjusted(payout, deduction);
     const { deduction_id } = content.account;
     const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id) as History;
     const because = () =>
       returnedBy(earlier, employee, history, frozen ?? null) ??
       becauseOf(earlier, employee, history, frozen !== undefined, content.account, (known, jobThen) =>
-        dueIn(computation, earlier, employee, known, frozen ?? null, jobThen),
+        dueIn(payout, earlier, employee, known, frozen ?? null, jobThen),
       );
     const isDue = dueIds.has(deduction_id);
     const deciding = stateOn(history.timeline.counting, earlier.day);
     const isSettled = settled.some((line) => isOfAccount(line.account, content.account));
-    const line = differenceLine(computation, earlier, deduction, {
+    const line = differenceLine(payout, earlier, deduction, {
       ...{ content, because, isDue, deciding, isSettled },
     });
     if (line === null) return [];
@@ -115,15 +115,15 @@ function isOfAccount(line: Account, account: Account): boolean {
 
 /** Returns null if nothing is due. `frozen`: the employee's lines in the run, or null if the employee was not in it. */
 function dueOf(
-  computation: Computation,
+  payout: Payout,
   earlier: EarlierRun,
-  employee: RunEmployee,
+  employee: Payee,
   job: EarlierJob,
   history: History,
   frozen: readonly Line[] | null,
   attended: readonly Attended[],
 ): Due | null {
-  const amounts = dueIn(computation, earlier, employee, history, frozen, job);
+  const amounts = dueIn(payout, earlier, employee, history, frozen, job);
   if (amounts === null) return null;
   const due: Due = {
     ...sidesOf(amounts),
@@ -135,7 +135,7 @@ function dueOf(
   if (frozen !== null) return due;
   // The share of its pay date is not missed if a final check took it.
   if (isShareTaken(employee, history, earlier.run.pay_date, earlier.runId)) return null;
-  const missed = missedCheckOf(computation, earlier.run, history, attended);
+  const missed = missedCheckOf(payout, earlier.run, history, attended);
   if (missed === null) return null;
   due.flags.push('missed_check');
   return { ...due, ...missed };
@@ -144,7 +144,7 @@ function dueOf(
 /** Returns the void of the final check that had taken the share of an earlier run's pay date, or null. */
 function returnedBy(
   { run, runId }: EarlierRun,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
   frozen: readonly Line[] | null,
 ): Because | null {
@@ -161,9 +161,9 @@ function returnedBy(
 
 /** Returns the amounts due for an earlier run: an override of it, else by the facts. A line that took shares is compared on the same pay dates. */
 function dueIn(
-  computation: Computation,
+  payout: Payout,
   earlier: EarlierRun,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
   frozen: readonly Line[] | null,
   job: Job,
@@ -179,15 +179,15 @@ function dueIn(
     return sharesOn(earlier, employee, history, payDates, job);
   }
   // An employee who was not in the run is owed by today's facts, transfers among them.
-  const terms = frozen === null ? { ...earlier, transfers: computation.transfers } : earlier;
-  return checkAmounts(computation, terms, employee, history, job);
+  const terms = frozen === null ? { ...earlier, transfers: payout.transfers } : earlier;
+  return checkAmounts(payout, terms, employee, history, job);
 }
 
 /** Returns the content of today's state, or else of the newest line that took an amount. */
-function contentOfAdjusted(computation: Computation, { line, due }: Adjusted) {
-  if (due !== null) return computation.contentOf(due.state, due.state as Election);
+function contentOfAdjusted(payout: Payout, { line, due }: Adjusted) {
+  if (due !== null) return payout.contentOf(due.state, due.state as Election);
   const { account, election } = line as TakenLine;
-  return computation.contentOf(account, election);
+  return payout.contentOf(account, election);
 }
 
 /**
@@ -195,7 +195,7 @@ function contentOfAdjusted(computation: Computation, { line, due }: Adjusted) {
  * taxability.
  */
 function differenceLine(
-  computation: Computation,
+  payout: Payout,
   earlier: EarlierRun,
   { due, finalized }: Adjusted,
   {
@@ -220,9 +220,9 @@ function differenceLine(
   if (member === 0n && employer === 0n && !isSettled) return null;
   const cause = because();
   const { pay_date } = earlier.run;
-  const { dayInWords, dayOf } = computation;
+  const { dayInWords, dayOf } = payout;
   const received = dayInWords(dayOf(cause.received_at));
-  const reason = reasonOf(computation, earlier, { ...cause, received }, due, isDue, deciding);
+  const reason = reasonOf(payout, earlier, { ...cause, received }, due, isDue, deciding);
   const coverage = content.account.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
@@ -244,7 +244,7 @@ function differenceLine(
 
 /** Returns in words why the amount due is what it is. */
 function reasonOf(
-  { dayInWords }: Computation,
+  { dayInWords }: Payout,
   { runId }: EarlierRun,
   { kind, id, received }: Because & { received: string },
   due: Due | null,

@@ -1,7 +1,7 @@
 /** Finds the record since which the amount due for an earlier run is what it is. Pure. */
 import type { Account, Because } from '../calculation/line.ts';
-import type { EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt } from './history.ts';
+import type { EarlierRun, Payee } from './payout.ts';
 import type { Job } from './population.ts';
 import type { CheckAmounts } from './shares.ts';
 
@@ -14,7 +14,7 @@ type KnownRecord = Because & { position: number };
  */
 export function becauseOf(
   earlier: EarlierRun,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
   wasIn: boolean,
   account: Account,
@@ -40,7 +40,7 @@ export function becauseOf(
   return { kind, id, received_at };
 }
 
-function recordsOf({ employments }: RunEmployee, history: History, wasIn: boolean): KnownRecord[] {
+function recordsOf({ employments }: Payee, history: History, wasIn: boolean): KnownRecord[] {
   const { versions, assignments, successors } = history;
   const records = [...versions, ...successors.flat()].map(
     ({ position, event_id, recorded_at }): KnownRecord => ({

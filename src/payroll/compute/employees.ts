@@ -15,6 +15,7 @@ import { itemSettlementsOf } from '../records/settlements.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
+import type { EarlierRun, Payee, Payout } from './payout.ts';
 import { jobOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { type Reopened, reopenedRuns } from './reopened-runs.ts';
@@ -35,7 +36,7 @@ export const PATIENT: Pace = { employees: 48, pagesAhead: 0 };
 /** `after`: the employee ID after which to start. */
 export type Reading = { after?: string; pace?: Pace };
 
-/** Yields the employees of a computation, in the order of their ids. */
+/** Yields the employees of a run, in the order of their ids. */
 export function readEmployees(
   db: Db | Trx,
   computation: Computation,
@@ -45,21 +46,32 @@ export function readEmployees(
   return readAhead(ids, (page) => readPage(db, computation, page), pace.pagesAhead);
 }
 
-/** Yields the employees that the computation or an off-cycle run names, else all that the employer ever had. */
+/** Yields the employees of a payout without a run, in the order of their ids, after one. */
+export function readPayees(db: Db | Trx, payout: Payout, after: string): AsyncGenerator<Payee[]> {
+  const ids = idsOf(db, payout, after, QUICK.employees);
+  const readPayeePage = async (page: readonly string[]) => {
+    const payees = await payeesOf(db, payout, page, NONE_READ);
+    const final = payees.filter(({ employeeId }) => getsFinalCheck(payout.earlier, employeeId));
+    await readPaidDates(db, payout, final);
+    return payees;
+  };
+  return readAhead(ids, readPayeePage, QUICK.pagesAhead);
+}
+
+/** Yields the employees that a payout names, else all that the employer ever had. */
 async function* idsOf(
   db: Db | Trx,
-  { run, only }: Computation,
+  { payday, only }: Payout,
   after: string,
   limit: number,
 ): AsyncGenerator<string[]> {
-  const named = only ?? (run.kind === 'off_cycle' ? run.employee_ids : null);
-  if (named !== null) {
-    const following = [...named].sort(byBytes).filter((id) => byBytes(id, after) > 0);
+  if (only !== null) {
+    const following = [...only].sort(byBytes).filter((id) => byBytes(id, after) > 0);
     yield* piecesOf(following, limit);
     return;
   }
   for (let last = after; ; ) {
-    const ids = await employeesOf(db, run.employer_id, { after: last, limit });
+    const ids = await employeesOf(db, payday.employer_id, { after: last, limit });
     if (ids.length > 0) yield ids;
     if (ids.length < limit) return;
     last = ids.at(-1) as string;
@@ -69,96 +81,109 @@ async function* idsOf(
 const NOT_REOPENED: Reopened = { reopened: [], revised: new Set() };
 const NO_LINES: EarlierLines = earlierLinesOf([]);
 
+/** The lines of employees in an earlier run that are read already. */
+type ReadLines = { freezeId: string | null; rows: ReadonlyMap<string, readonly FrozenRow[]> };
+
+const NONE_READ: ReadLines = { freezeId: null, rows: new Map() };
+
 async function readPage(
   db: Db | Trx,
   computation: Computation,
   ids: readonly string[],
 ): Promise<RunEmployee[]> {
-  const { basis, previous } = computation;
+  const { run, runId, earlier, previous } = computation;
+  const previousRows = await frozenLines(db, previous === null ? [] : [previous.freezeId], ids, storedLines);
+  const read = previous === null ? NONE_READ : { freezeId: previous.freezeId, rows: previousRows };
+  const payees = await payeesOf(db, computation, ids, read);
+  const employees = payees.map((payee): RunEmployee => {
+    const inPrevious = previousRows.get(payee.employeeId)?.[0];
+    return {
+      ...payee,
+      ...jobOf(payee.employments, computation),
+      inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
+    };
+  });
+  // Most employees stay.
+  const leaving = employees.filter(
+    ({ employeeId, termination }) =>
+      termination !== null || getsFinalCheck([computation, ...earlier], employeeId),
+  );
+  await readPaidDates(db, computation, leaving);
+  if (run.kind === 'regular')
+    for (const { membership, paid } of leaving)
+      if (membership.isIn) paid.push({ runId, payDate: run.pay_date });
+  return employees;
+}
+
+/** Reads what a payout knows of employees. */
+async function payeesOf(
+  db: Db | Trx,
+  payout: Payout,
+  ids: readonly string[],
+  read: ReadLines,
+): Promise<Payee[]> {
+  const { basis, payday, proposed, shares } = payout;
   const facts = await rosterAt(db, ids, basis.position);
   const histories = await historiesOf(db, ids, basis.position);
-  const previousRows = await frozenLines(db, previous === null ? [] : [previous.freezeId], ids, storedLines);
   const owed = await owedBy(db, basis.earlier, ids);
-  const { employer_id } = basis.run;
-  const decisions = await decisionsOf(db, employer_id, ids, basis.decisions);
-  const openings = await openingItemsOf(db, employer_id, ids, basis.opening_items);
-  const takenItems = takenItemsOf(computation, await itemSettlementsOf(db, ids), owed);
-  const employees = ids.map((employeeId): RunEmployee => {
+  const decisions = await decisionsOf(db, payday.employer_id, ids, basis.decisions);
+  const openings = await openingItemsOf(db, payday.employer_id, ids, basis.opening_items);
+  const takenItems = takenItemsOf(payout, await itemSettlementsOf(db, ids), owed);
+  const payees = ids.map((employeeId): Payee => {
     const reports = facts.get(employeeId) ?? [];
     const newest = reports.at(-1)?.position ?? 0;
     const employments = employmentsOf(reports);
-    const inPrevious = previousRows.get(employeeId)?.[0];
-    const employee: RunEmployee = {
+    const payee: Payee = {
       employeeId,
       employments,
-      ...jobOf(employments, computation),
       jobAt(earlier, position = newest) {
         if (newest <= position) return jobOf(employments, earlier);
         return jobOf(employmentsOf(reports.filter((report) => report.position <= position)), earlier);
       },
       histories: histories.get(employeeId) ?? [],
-      inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
       owed: owed.get(employeeId) ?? [],
       takenItems: takenItems.get(employeeId) ?? [],
-      decisions: [...(decisions.get(employeeId) ?? []), ...(computation.proposed.get(employeeId) ?? [])],
+      decisions: [...(decisions.get(employeeId) ?? []), ...(proposed.get(employeeId) ?? [])],
       openings: openings.get(employeeId) ?? [],
-      shares: computation.shares.get(employeeId) ?? [],
+      shares: shares.get(employeeId) ?? [],
       paid: [],
       ...NOT_REOPENED,
       earlierLines: NO_LINES,
     };
-    return Object.assign(employee, reopenedRuns(computation, employee));
+    return Object.assign(payee, reopenedRuns(payout, payee));
   });
-  await readPaidDates(db, computation, employees);
-  await readEarlierLines(db, computation, employees, previousRows);
-  return employees;
+  await readEarlierLines(db, payees, read);
+  return payees;
 }
 
-/** Reads the pay dates of employees who may get a final check. Most employees stay. */
-async function readPaidDates(
-  db: Db | Trx,
-  computation: Computation,
-  employees: readonly RunEmployee[],
-): Promise<void> {
-  const { earlier } = computation;
-  const checks = [computation, ...earlier];
-  const leaving = employees.filter(
-    ({ employeeId, termination }) =>
-      termination !== null || checks.some(({ finalChecks }) => finalChecks.has(employeeId)),
-  );
+function getsFinalCheck(runs: readonly Pick<EarlierRun, 'finalChecks'>[], employeeId: string): boolean {
+  return runs.some(({ finalChecks }) => finalChecks.has(employeeId));
+}
+
+/** Reads the pay dates of earlier runs that employees were or belong in. Only those who may get a final check need them. */
+async function readPaidDates(db: Db | Trx, { earlier }: Payout, employees: readonly Payee[]): Promise<void> {
   const regular = earlier.filter(({ run, isVoided }) => run.kind === 'regular' && !isVoided);
   const rows = await attendanceOf(
     db,
     regular.map(({ freezeId }) => freezeId),
-    leaving.map(({ employeeId }) => employeeId),
+    employees.map(({ employeeId }) => employeeId),
   );
   const byEmployee = Map.groupBy(rows, ({ employee_id }) => employee_id);
-  for (const employee of leaving) {
+  for (const employee of employees) {
     const attended = new Set((byEmployee.get(employee.employeeId) ?? []).map(({ freeze_id }) => freeze_id));
-    const runs = regular.filter(
-      (earlier) => attended.has(earlier.freezeId) || employee.jobAt(earlier).belongs,
-    );
-    const isPaidNow = computation.run.kind === 'regular' && employee.membership.isIn;
-    employee.paid = [...runs, ...(isPaidNow ? [computation] : [])].map(({ runId, run }) => ({
-      runId,
-      payDate: run.pay_date,
-    }));
+    const runs = regular.filter((run) => attended.has(run.freezeId) || employee.jobAt(run).belongs);
+    employee.paid = runs.map(({ runId, run }) => ({ runId, payDate: run.pay_date }));
   }
 }
 
-/** Reads the lines in reopened runs. Most employees have no such runs. `previousRows`: the lines in the previous run. */
-async function readEarlierLines(
-  db: Db | Trx,
-  { earlier, previous }: Computation,
-  employees: readonly RunEmployee[],
-  previousRows: ReadonlyMap<string, readonly FrozenRow[]>,
-): Promise<void> {
+/** Reads the lines in reopened runs. Most employees have no such runs. */
+async function readEarlierLines(db: Db | Trx, employees: readonly Payee[], read: ReadLines): Promise<void> {
   const concerned = employees.filter(({ reopened }) => reopened.length > 0);
   if (concerned.length === 0) return;
   const reopened = new Set(concerned.flatMap((employee) => employee.reopened));
   const rows = await frozenLines(
     db,
-    earlier.filter((run) => run !== previous && reopened.has(run)).map(({ freezeId }) => freezeId),
+    [...reopened].flatMap(({ freezeId }) => (freezeId === read.freezeId ? [] : [freezeId])),
     concerned.map(({ employeeId }) => employeeId),
     storedLines,
   );
@@ -166,7 +191,7 @@ async function readEarlierLines(
     const { employeeId } = employee;
     employee.earlierLines = earlierLinesOf([
       ...(rows.get(employeeId) ?? []),
-      ...(previousRows.get(employeeId) ?? []),
+      ...(read.rows.get(employeeId) ?? []),
     ]);
   }
 }

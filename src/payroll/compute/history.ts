@@ -45,7 +45,7 @@ export function historyAt(history: History, position: number): History | null {
 
 /** Returns the state of a deduction on a run's day, else its latest state, else null. */
 export function contentOn(
-  { day }: RunTerms,
+  { day }: Pick<RunTerms, 'day'>,
   histories: readonly History[],
   deductionId: string | null,
 ): RunVersion | null {

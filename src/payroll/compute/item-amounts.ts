@@ -11,10 +11,10 @@ import {
 } from '../calculation/line.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import { adjustmentLines, type TakenLine } from './adjustments.ts';
-import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
 import { contentOn } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
+import type { EarlierRun, Payee, Payout, TakenItem } from './payout.ts';
 
 /**
  * `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. `isPartlyCovered`: other runs
@@ -30,28 +30,24 @@ export type ItemAmount = {
 };
 
 /** Returns the items of the reopened runs and the opening items. `attended`: the runs that the employee is in. */
-export function itemAmounts(
-  computation: Computation,
-  employee: RunEmployee,
-  attended: readonly Attended[],
-): ItemAmount[] {
+export function itemAmounts(payout: Payout, employee: Payee, attended: readonly Attended[]): ItemAmount[] {
   return [
-    ...employee.reopened.flatMap((earlier) => arrearsOf(computation, employee, earlier)),
-    ...[...employee.revised].flatMap((earlier) => adjustmentsOf(computation, employee, earlier, attended)),
-    ...employee.openings.map((opening) => openingOf(computation, employee, opening)),
+    ...employee.reopened.flatMap((earlier) => arrearsOf(payout, employee, earlier)),
+    ...[...employee.revised].flatMap((earlier) => adjustmentsOf(payout, employee, earlier, attended)),
+    ...employee.openings.map((opening) => openingOf(payout, employee, opening)),
   ];
 }
 
 /** Returns the differences between what a revised run took and what it should have taken. */
 function adjustmentsOf(
-  computation: Computation,
-  employee: RunEmployee,
+  payout: Payout,
+  employee: Payee,
   earlier: EarlierRun,
   attended: readonly Attended[],
 ): ItemAmount[] {
   const wasIn = employee.earlierLines.attended.has(earlier.freezeId);
-  const settled = settledLines(computation, employee, earlier, 'adjustment');
-  const adjustments = adjustmentLines(computation, employee, earlier, attended, settled);
+  const settled = settledLines(payout, employee, earlier, 'adjustment');
+  const adjustments = adjustmentLines(payout, employee, earlier, attended, settled);
   return adjustments.map(({ line, isInTime, isPartlyCovered }) => ({
     ...itemOf(wasIn ? 'adjustment' : 'missed_check', earlier.runId, earlier.run.pay_date, line),
     ...{ isInTime, isPartlyCovered },
@@ -59,7 +55,7 @@ function adjustmentsOf(
 }
 
 /** Returns the amounts not taken on lines that settle no item. A voided run has none, so that collected ones are returned. */
-function arrearsOf(computation: Computation, employee: RunEmployee, earlier: EarlierRun): ItemAmount[] {
+function arrearsOf(payout: Payout, employee: Payee, earlier: EarlierRun): ItemAmount[] {
   const { runId, freezeId, isVoided, voidedAt } = earlier;
   const lines = employee.earlierLines.frozen.get(freezeId) ?? [];
   const owed = isVoided ? [] : employee.owed.filter((amount) => amount.runId === runId && amount.owed !== 0n);
@@ -69,16 +65,16 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
     );
     if (line === undefined) return [];
     const { member } = line.amounts;
-    const reported = computation.dayInWords(computation.dayOf(amount.reportedAt));
+    const reported = payout.dayInWords(payout.dayOf(amount.reportedAt));
     const taken = printReadable(member - amount.owed);
-    return arrearsItem(computation, earlier, line, amount.owed, {
+    return arrearsItem(payout, earlier, line, amount.owed, {
       because: { kind: 'taken', id: `${runId}:${amount.report}`, received_at: amount.reportedAt },
       words: `was ${printReadable(member)}; ${taken} was taken (reported ${reported})`,
     });
   });
   const known = new Set(items.map(({ id }) => id));
-  const returned = settledLines(computation, employee, earlier, 'arrears').map((line) =>
-    arrearsItem(computation, earlier, line, 0n, {
+  const returned = settledLines(payout, employee, earlier, 'arrears').map((line) =>
+    arrearsItem(payout, earlier, line, 0n, {
       because: isVoided && voidedAt !== null ? { kind: 'void', id: runId, received_at: voidedAt } : null,
       words: isVoided ? 'was voided' : 'was taken in full',
     }),
@@ -87,14 +83,14 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
 }
 
 function arrearsItem(
-  computation: Computation,
+  payout: Payout,
   { runId, run }: EarlierRun,
   line: TakenLine,
   member: bigint,
   { because, words }: { because: Because | null; words: string },
 ): ItemAmount {
-  const day = computation.dayInWords(run.pay_date);
-  const item = arrearsLine(computation, line, {
+  const day = payout.dayInWords(run.pay_date);
+  const item = arrearsLine(payout, line, {
     amounts: { member, employer: 0n },
     settles: { ...NO_ITEM, adjustment_for: runId, adjustment_pay_date: run.pay_date, because },
     explanation: `Paycheck of ${day}: ${wordsOf(line)} ${words}; ${resultOf(member)}.`,
@@ -102,11 +98,11 @@ function arrearsItem(
   return itemOf('arrears', runId, run.pay_date, item);
 }
 
-function openingOf(computation: Computation, employee: RunEmployee, opening: OpeningItem): ItemAmount {
+function openingOf(payout: Payout, employee: Payee, opening: OpeningItem): ItemAmount {
   const { opening_id, amount, pay_date } = opening;
-  const line = bareLine(computation, employee, opening);
-  const day = computation.dayInWords(pay_date);
-  const item = arrearsLine(computation, line, {
+  const line = bareLine(payout, employee, opening);
+  const day = payout.dayInWords(pay_date);
+  const item = arrearsLine(payout, line, {
     amounts: amount,
     settles: { ...NO_ITEM, opening_id, adjustment_pay_date: pay_date },
     explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
@@ -125,12 +121,12 @@ function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): It
 
 /** Returns an arrears line with the account of `line` and today's codes. */
 function arrearsLine(
-  computation: Computation,
+  payout: Payout,
   { account, election: { coverage_type, description } }: TakenLine,
   fields: Pick<Line, 'amounts' | 'settles' | 'explanation'>,
 ): Line {
   return {
-    ...computation.contentOf(account, { ...NO_ELECTION, coverage_type, description }),
+    ...payout.contentOf(account, { ...NO_ELECTION, coverage_type, description }),
     kind: 'arrears',
     shares: null,
     compared: null,
@@ -141,8 +137,8 @@ function arrearsLine(
 
 /** Returns the contents of the items of an earlier run that later runs took or that were paid directly. */
 function settledLines(
-  computation: Computation,
-  employee: RunEmployee,
+  payout: Payout,
+  employee: Payee,
   { runId, freezeId }: EarlierRun,
   kind: TakenItem['kind'],
 ): TakenLine[] {
@@ -163,7 +159,7 @@ function settledLines(
   const frozen = earlierLines.frozen.get(freezeId) ?? [];
   return [...accounts.values()].map(({ deduction_id, line_of_coverage, taxability }) => {
     const line = regularLineOf(frozen, deduction_id);
-    const bare = bareLine(computation, employee, { deduction_id, line_of_coverage, taxability });
+    const bare = bareLine(payout, employee, { deduction_id, line_of_coverage, taxability });
     return line === undefined ? bare : { ...bare, election: line.election };
   });
 }
@@ -180,11 +176,11 @@ const NO_ELECTION: Election = {
 
 /** Returns an account of an employee without an election, except for who is covered if its deduction is known. */
 function bareLine(
-  computation: Computation,
-  { employeeId, histories }: RunEmployee,
+  payout: Payout,
+  { employeeId, histories }: Payee,
   { deduction_id, line_of_coverage, taxability }: Omit<ItemIdentity, 'kind' | 'source' | 'employee_id'>,
 ): TakenLine {
-  const { coverage_type = null } = contentOn(computation, histories, deduction_id) ?? {};
+  const { coverage_type = null } = contentOn(payout, histories, deduction_id) ?? {};
   return {
     account: { employee_id: employeeId, deduction_id: deduction_id ?? '', line_of_coverage, taxability },
     election: { ...NO_ELECTION, coverage_type },

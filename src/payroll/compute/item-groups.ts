@@ -1,8 +1,8 @@
 /** Groups: items that correct one paycheck in both directions ("Open items" in docs/reconciliation.md). Pure. */
 import { isNothing } from '../calculation/items.ts';
-import type { Computation, RunEmployee } from './computation.ts';
 import { contentOn } from './history.ts';
 import type { OpenItem } from './item-state.ts';
+import type { Payee, Payout } from './payout.ts';
 
 /** Where an item counts: its deduction's line of coverage, taxability and start today, or its own without a deduction. */
 type Place = { line_of_coverage: string; taxability: string; starts_on: string | null; position: number };
@@ -14,13 +14,9 @@ export type Group = { items: readonly OpenItem[]; line_of_coverage: string; taxa
  * Returns the outstanding items of an employee, in order: adjustments and missed checks of one run and one line of coverage (of
  * today) together if one is a decrease and one an increase, every other item alone.
  */
-export function groupsOf(
-  computation: Computation,
-  employee: RunEmployee,
-  items: readonly OpenItem[],
-): Group[] {
+export function groupsOf(payout: Payout, employee: Payee, items: readonly OpenItem[]): Group[] {
   const outstanding = items.filter((item) => !isNothing(item.outstanding));
-  const places = new Map(outstanding.map((item) => [item, placeOf(computation, employee, item)]));
+  const places = new Map(outstanding.map((item) => [item, placeOf(payout, employee, item)]));
   const alone = (item: OpenItem): string => item.id;
   const keyOf = (item: OpenItem): string => {
     const { kind, source } = item.identity;
@@ -46,8 +42,8 @@ export function groupsOf(
   });
 }
 
-function placeOf(computation: Computation, { histories }: RunEmployee, { identity }: OpenItem): Place {
-  const state = contentOn(computation, histories, identity.deduction_id);
+function placeOf(payout: Payout, { histories }: Payee, { identity }: OpenItem): Place {
+  const state = contentOn(payout, histories, identity.deduction_id);
   return state ?? { ...identity, starts_on: null, position: 0 };
 }
 
@@ -62,13 +58,9 @@ function startedLast(one: Place, other: Place): number {
  * Returns the items with what concerns their group: a decision on one of its items is one on all, all are open if one outgrew
  * its decision, and all need a decision if one does.
  */
-export function withGroups(
-  computation: Computation,
-  employee: RunEmployee,
-  items: readonly OpenItem[],
-): OpenItem[] {
+export function withGroups(payout: Payout, employee: Payee, items: readonly OpenItem[]): OpenItem[] {
   const grouped = new Map<OpenItem, OpenItem>();
-  for (const { items: group } of groupsOf(computation, employee, items)) {
+  for (const { items: group } of groupsOf(payout, employee, items)) {
     if (group.length === 1) continue;
     const needsDecision = group.some((item) => item.needsDecision);
     const standing = standingOfGroup(group);

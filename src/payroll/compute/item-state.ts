@@ -3,7 +3,7 @@ import type { Cents } from '../../money.ts';
 import { type ItemIdentity, isNothing, minus, type Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Decision } from '../facts/decisions.ts';
-import type { TakenItem } from './computation.ts';
+import type { TakenItem } from './payout.ts';
 
 export const ITEM_STATES = ['open', 'take', 'hold', 'settled', 'written_off', 'paid_directly'] as const;
 type ItemState = (typeof ITEM_STATES)[number];

@@ -4,7 +4,7 @@ import type { Cents } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
 import { frozenLines, storedLines } from '../records/frozen-lines.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import type { Attended } from './missed-checks.ts';
+import { attendedRuns } from './missed-checks.ts';
 import { openItems } from './open-items.ts';
 import { usualTotals } from './recoup.ts';
 import { type Unit, unitsOf } from './takeable.ts';
@@ -25,7 +25,10 @@ export function unitsInRun(
   const isConsidered = run.kind === 'off_cycle' ? employees?.has(employeeId) === true : membership.isIn;
   if (!isConsidered) return [];
   const taking = withSharesOf(computation, employee, regular);
-  const items = openItems(computation, taking, attendedRuns(computation, employee, regular));
+  const attended = attendedRuns(computation, employee);
+  // An amount that this run takes for a pay period is not missed, so it must not be taken twice.
+  if (membership.isIn) attended.push({ terms: computation, lines: regular });
+  const items = openItems(computation, taking, attended);
   return unitsOf(computation, employee, items);
 }
 
@@ -38,21 +41,6 @@ function withSharesOf({ runId }: Computation, employee: RunEmployee, regular: re
     })),
   );
   return shares.length === 0 ? employee : { ...employee, shares: [...employee.shares, ...shares] };
-}
-
-/** Returns the runs that the employee is in, with the employee's lines. `regular`: the regular lines of the computed run. */
-export function attendedRuns(
-  computation: Computation,
-  { membership, earlierLines }: RunEmployee,
-  regular: readonly Line[],
-): Attended[] {
-  const attended = computation.earlier.flatMap((earlier): Attended[] => {
-    const lines = earlier.isVoided ? undefined : earlierLines.attended.get(earlier.freezeId);
-    return lines === undefined ? [] : [{ terms: earlier, lines }];
-  });
-  // An amount that this run takes for a pay period is not missed, so it must not be taken twice.
-  if (membership.isIn) attended.push({ terms: computation, lines: regular });
-  return attended;
 }
 
 /** Takes the items of a page of employees, in their order. */

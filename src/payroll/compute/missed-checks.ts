@@ -4,12 +4,20 @@ import { IMPORTED } from '../../inbox/inbox.ts';
 import { NOTHING, plus, type Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
-import type { Computation } from './computation.ts';
 import type { History } from './history.ts';
+import type { Payee, Payout } from './payout.ts';
 import type { RunTerms } from './terms.ts';
 
 /** A run that an employee is in, not voided or the current run, with the employee's lines. */
 export type Attended = { terms: RunTerms; lines: readonly Line[] };
+
+/** Returns the earlier runs that the employee is in, with the employee's lines. */
+export function attendedRuns({ earlier }: Payout, { earlierLines }: Payee): Attended[] {
+  return earlier.flatMap((run): Attended[] => {
+    const lines = run.isVoided ? undefined : earlierLines.attended.get(run.freezeId);
+    return lines === undefined ? [] : [{ terms: run, lines }];
+  });
+}
 
 /**
  * A missed check, and what off-cycle runs of its pay period took of the deduction. `isPartlyCovered`: other regular runs of
@@ -19,7 +27,7 @@ type MissedCheck = { isPartlyCovered: boolean; offCycle: Sides };
 
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(
-  { dayOf }: Computation,
+  { dayOf }: Payout,
   run: Run,
   { deductionId, versions }: History,
   attended: readonly Attended[],

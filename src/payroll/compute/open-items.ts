@@ -4,24 +4,21 @@ import type { Cents } from '../../money.ts';
 import { ITEM_KINDS, type ItemIdentity, isNothing } from '../calculation/items.ts';
 import { byText, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
-import type { Computation, RunEmployee } from './computation.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';
 import { withGroups } from './item-groups.ts';
 import { type OpenItem, type Standing, standingOf } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
+import type { Payee, Payout } from './payout.ts';
+import { isGone } from './population.ts';
 import { isTakenOf } from './taken-items.ts';
 
 /**
  * Returns the items of an employee, settled ones too, in the order in which runs take them. `attended`: the runs that the
  * employee is in, the computed one with its regular lines.
  */
-export function openItems(
-  computation: Computation,
-  employee: RunEmployee,
-  attended: readonly Attended[],
-): OpenItem[] {
-  const items = itemAmounts(computation, employee, attended).map(
-    (amount): StandingItem => ({ amount, standing: standingOfItem(computation, employee, amount) }),
+export function openItems(payout: Payout, employee: Payee, attended: readonly Attended[]): OpenItem[] {
+  const items = itemAmounts(payout, employee, attended).map(
+    (amount): StandingItem => ({ amount, standing: standingOfItem(payout, employee, amount) }),
   );
   const nets = netsOf(items);
   const shown = items
@@ -31,13 +28,13 @@ export function openItems(
       const flags: Flag[] = [];
       if (net !== 0n && !isNothing(standing.outstanding))
         flags.push(net < 0n ? 'retro_refund' : 'retro_pre_tax');
-      if (employee.isGone) flags.push('no_further_paycheck');
+      if (isGone(employee.employments, payout)) flags.push('no_further_paycheck');
       const line = withFlags(amount.line, flags);
       const item = { ...standing, id, identity, payDate, line };
-      return { ...item, needsDecision: amount.isPartlyCovered || needsDecision(computation, item) };
+      return { ...item, needsDecision: amount.isPartlyCovered || needsDecision(payout, item) };
     })
     .sort(byOrder);
-  return withGroups(computation, employee, shown);
+  return withGroups(payout, employee, shown);
 }
 
 function withFlags(line: Line, flags: readonly Flag[]): Line {
@@ -46,12 +43,12 @@ function withFlags(line: Line, flags: readonly Flag[]): Line {
 
 type StandingItem = { amount: ItemAmount; standing: Standing };
 
-function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemAmount): Standing {
+function standingOfItem({ payday }: Payout, employee: Payee, item: ItemAmount): Standing {
   return standingOf(
     item.line.amounts,
     employee.takenItems.filter((taken) => isTakenOf(taken, item.identity)),
     employee.decisions.filter(({ item_id }) => item_id === null || item_id === item.id),
-    run.pay_date,
+    payday.pay_date,
   );
 }
 
@@ -76,13 +73,13 @@ export function isAdjustment({ kind }: ItemIdentity): boolean {
   return kind === 'adjustment' || kind === 'missed_check';
 }
 
-function needsDecision({ run }: Computation, item: Omit<OpenItem, 'needsDecision'>): boolean {
+function needsDecision({ payday }: Payout, item: Omit<OpenItem, 'needsDecision'>): boolean {
   const { identity, line, payDate, reopened, outstanding } = item;
   if (reopened !== null && reopened !== 'hold_ended') return true;
   if (!isAdjustment(identity)) return false;
   if (line.flags.some((flag) => flag === 'retro_pre_tax' || flag === 'retro_refund')) return true;
   const isIncrease = outstanding.member > 0n;
-  return isIncrease && identity.taxability === 'post_tax' && yearOf(payDate) < yearOf(run.pay_date);
+  return isIncrease && identity.taxability === 'post_tax' && yearOf(payDate) < yearOf(payday.pay_date);
 }
 
 /** By pay date, run or opening item, deduction, line of coverage, taxability, and kind. */

@@ -24,8 +24,6 @@ export type Job = {
   belongs: boolean;
   /** The employment with the run's employer. */
   employment: Employment | undefined;
-  /** No further paycheck of this employer follows: the employee left and is not to be hired again. */
-  isGone: boolean;
   /** The last day of employment in the spell of the run's period; null if it has not ended. */
   termination: string | null;
   /** The employee has several on the last day of the pay period, or of a spell that ends in it. */
@@ -37,56 +35,85 @@ export type Job = {
   leftForAnotherOn: string | null;
 };
 
+type Period = Pick<Run, 'employer_id' | 'period_start' | 'period_end'>;
+
 export function jobOf(employments: readonly Employment[], terms: RunTerms): Job {
-  const { run } = terms;
-  const employment = employmentAt(employments, run);
-  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
-  const termination = spell?.termination_date ?? null;
-  const endsInPeriod =
-    termination !== null && run.period_start <= termination && termination <= run.period_end;
-  const lastDay = endsInPeriod ? termination : run.period_end;
+  const employed = employedIn(employments, terms.run);
+  const { employment, termination, leftInPeriod, lastDay } = employed;
   const isAlone = employments.length < 2;
-  const membership = membershipOf(employments, employment, spell, lastDay, terms);
+  const membership = membershipOf(employments, employed, terms);
   return {
     membership,
     belongs: membership.isIn || membership.why === 'not_selected',
     employment,
-    isGone: isGone(membership, employment, run),
     termination,
     hasSeveralEmployers: !isAlone && jobsOn(employments, lastDay).length > 1,
     leftForAnotherOn:
-      !isAlone && endsInPeriod && hasLaterJob(employments, employment, termination) ? termination : null,
+      !isAlone && leftInPeriod !== null && hasLaterJob(employments, employment, leftInPeriod)
+        ? leftInPeriod
+        : null,
   };
 }
 
 /**
- * Decides by the employer, hire, frequency and group of the period's last day whether an employee is in a run; for a spell
- * that ends in the period, of its last day.
+ * The employment with the employer of a pay period. `lastDay`: of the period, or of a spell that ends in it. It decides the
+ * employer, the frequency and the group.
  */
+type Employed = {
+  employment: Employment | undefined;
+  spell: Spell | null;
+  termination: string | null;
+  /** The termination, if it lies in the period. */
+  leftInPeriod: string | null;
+  lastDay: string;
+};
+
+function employedIn(
+  employments: readonly Employment[],
+  { employer_id, period_start, period_end }: Period,
+): Employed {
+  const employment = employmentAt(employments, { employer_id });
+  const spell = employment === undefined ? null : spellOn(employment, period_end);
+  const termination = spell?.termination_date ?? null;
+  const endsInPeriod = termination !== null && period_start <= termination && termination <= period_end;
+  const leftInPeriod = endsInPeriod ? termination : null;
+  return { employment, spell, termination, leftInPeriod, lastDay: leftInPeriod ?? period_end };
+}
+
+/** Returns why the employer does not pay an employee in a pay period; null if it does, perhaps in another run. */
+function whyNotPaid(
+  employments: readonly Employment[],
+  { employment, spell, lastDay }: Employed,
+  { employer_id, period_start }: Period,
+  finalChecks: ReadonlySet<string>,
+): Reason | null {
+  if (employment === undefined) return 'other_employer';
+  // An employee who is active with two employers is in the runs of each.
+  if (!isActive(employment, lastDay) && employerOf(employments, lastDay) !== employer_id)
+    return 'other_employer';
+  if (spell === null) return 'not_hired_yet';
+  const { termination_date } = spell;
+  const isOver = termination_date !== null && termination_date < period_start;
+  return isOver && !finalChecks.has(idOf(employment)) ? 'terminated' : null;
+}
+
+/** Decides whether an employee is in a run. */
 function membershipOf(
   employments: readonly Employment[],
-  employment: Employment | undefined,
-  spell: Spell | null,
-  day: string,
-  terms: RunTerms,
+  employed: Employed,
+  { run, finalChecks, hasOneScheduleAtMost, employees }: RunTerms,
 ): Membership {
-  const { run } = terms;
-  if (employment === undefined) return out('other_employer');
-  // An employee who is active with two employers is in the runs of each.
-  if (!isActive(employment, day) && employerOf(employments, day) !== run.employer_id)
-    return out('other_employer');
-  if (spell === null) return out('not_hired_yet');
-  const employeeId = employment.reports[0]?.employee_id as string;
-  const endsOn = spell.termination_date;
-  if (endsOn !== null && endsOn < run.period_start && !terms.finalChecks.has(employeeId))
-    return out('terminated');
+  const why = whyNotPaid(employments, employed, run, finalChecks);
+  if (why !== null) return out(why);
+  const employment = employed.employment as Employment;
+  const day = employed.lastDay;
   const frequency = valueOn(employment, 'pay_frequency', day);
-  if (frequency === null && !terms.hasOneScheduleAtMost) return out('unknown_frequency');
+  if (frequency === null && !hasOneScheduleAtMost) return out('unknown_frequency');
   if (frequency !== null && frequency !== run.pay_frequency) return out('other_frequency');
   const group = valueOn(employment, 'pay_group', day);
   if (run.pay_group !== null && group !== run.pay_group)
     return out(group === null ? 'unknown_pay_group' : 'other_pay_group');
-  if (terms.employees?.has(employeeId) === false) return out('not_selected');
+  if (employees?.has(idOf(employment)) === false) return out('not_selected');
   return { isIn: true, employment };
 }
 
@@ -102,10 +129,20 @@ function hasLaterJob(
   );
 }
 
-function isGone(membership: Membership, employment: Employment | undefined, { period_end }: Run): boolean {
-  if (membership.isIn || !['terminated', 'other_employer'].includes(membership.why)) return false;
-  const spells = employment?.spells ?? [];
-  return !spells.some(({ hire_date }) => hire_date !== null && hire_date > period_end);
+/** Reports whether no further paycheck of the employer follows: the employee left and is not to be hired again. */
+export function isGone(
+  employments: readonly Employment[],
+  { payday, finalChecks }: { payday: Period; finalChecks: ReadonlySet<string> },
+): boolean {
+  const employed = employedIn(employments, payday);
+  const why = whyNotPaid(employments, employed, payday, finalChecks);
+  if (why !== 'terminated' && why !== 'other_employer') return false;
+  const spells = employed.employment?.spells ?? [];
+  return !spells.some(({ hire_date }) => hire_date !== null && hire_date > payday.period_end);
+}
+
+function idOf({ reports }: Employment): string {
+  return reports[0]?.employee_id as string;
 }
 
 /** Returns the employment with a run's employer. */

@@ -1,16 +1,16 @@
 /** Which earlier runs may have open items of an employee. Only their lines are read. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
-import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt, newestFact, stateInRun } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import { overlaps } from './missed-checks.ts';
 import { overriddenAmounts } from './overrides.ts';
+import type { EarlierRun, Payee, Payout } from './payout.ts';
 import type { Job } from './population.ts';
 
-export type Reopened = Pick<RunEmployee, 'reopened' | 'revised'>;
+export type Reopened = Pick<Payee, 'reopened' | 'revised'>;
 
 /** Returns the earlier runs that may have open items of an employee: most often none. */
-export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): Reopened {
+export function reopenedRuns({ earlier }: Payout, employee: Payee): Reopened {
   const settledRuns = new Set([
     ...employee.takenItems.map(({ source }) => source),
     ...paidDirectly(employee).map(({ run_id }) => run_id),
@@ -39,17 +39,17 @@ export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): R
 }
 
 /** Returns the position of the newest fact of an employee. */
-function newestPosition({ employments, histories }: RunEmployee): number {
+function newestPosition({ employments, histories }: Payee): number {
   return Math.max(0, ...employments.map(({ position }) => position), ...histories.map(newestFact));
 }
 
 /** Reports whether a run was a final check, or has the pay date of a share that one took, even if it was voided. */
-function hasShares({ run, finalChecks }: EarlierRun, { employeeId, shares }: RunEmployee): boolean {
+function hasShares({ run, finalChecks }: EarlierRun, { employeeId, shares }: Payee): boolean {
   return finalChecks.has(employeeId) || shares.some(({ payDate }) => payDate === run.pay_date);
 }
 
 /** Reports whether facts recorded after a run may change what an employee owes it. */
-function isTouched(earlier: EarlierRun, employee: RunEmployee, job: EarlierJob): boolean {
+function isTouched(earlier: EarlierRun, employee: Payee, job: EarlierJob): boolean {
   const { employeeId } = employee;
   const { wasIn, owes } = job;
   return employee.histories.some((history) => {
@@ -81,7 +81,7 @@ export type EarlierJob = Job & {
  * Returns the job for an earlier run. `wasIn`: whether the run had the employee; without it, its own computation is repeated
  * to decide that.
  */
-export function jobFor(earlier: EarlierRun, employee: RunEmployee, wasIn?: boolean): EarlierJob {
+export function jobFor(earlier: EarlierRun, employee: Payee, wasIn?: boolean): EarlierJob {
   if (wasIn !== false) {
     const then = employee.jobAt(earlier, earlier.position);
     if (wasIn ?? then.membership.isIn) return { ...then, wasIn: true, owes: true };
@@ -91,11 +91,11 @@ export function jobFor(earlier: EarlierRun, employee: RunEmployee, wasIn?: boole
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-export function wasInRun(earlier: EarlierRun, { jobAt }: RunEmployee): boolean {
+export function wasInRun(earlier: EarlierRun, { jobAt }: Payee): boolean {
   return jobAt(earlier, earlier.position).membership.isIn;
 }
 
 /** Returns the earlier regular runs, not voided, that had the employee. */
-export function checksBefore({ earlier }: Pick<Computation, 'earlier'>, employee: RunEmployee): EarlierRun[] {
+export function checksBefore({ earlier }: Pick<Payout, 'earlier'>, employee: Payee): EarlierRun[] {
   return earlier.filter((run) => !run.isVoided && run.run.kind === 'regular' && wasInRun(run, employee));
 }

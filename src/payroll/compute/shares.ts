@@ -9,8 +9,9 @@ import type { Share } from '../calculation/line.ts';
 import { datesInWords } from '../calculation/pay-dates.ts';
 import { dayOfCheck } from '../calculation/plan.ts';
 import type { Transfer } from '../records/basis.ts';
-import type { Computation, RunEmployee } from './computation.ts';
+import type { RunEmployee } from './computation.ts';
 import { assignedIn, type History, stateInRun } from './history.ts';
+import type { Payee, Payout } from './payout.ts';
 import type { Job } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -27,11 +28,8 @@ export type CheckAmounts = {
 /** A run whose checks are computed: `runId` is null if it is not stored. */
 type CheckTerms = RunTerms & { runId: string | null };
 
-/** The facts about an employee that decide the amounts, except for the job, which depends on the run. */
-type Payee = Pick<RunEmployee, 'employeeId' | 'shares' | 'paid'>;
-
 /** The earlier runs of the computation, which settle pay dates. */
-type Settling = Pick<Computation, 'earlier'>;
+type Settling = Pick<Payout, 'earlier'>;
 
 /** Lines of coverage of which all final checks of an employee take one share: the employer may not recover more. */
 const ONE_SHARE: ReadonlySet<string> = new Set([
@@ -263,7 +261,7 @@ export function datesOfLastMonth(terms: RunTerms, { termination }: Job) {
 
 /** Returns the pay date of the first finalized regular run of a run's frequency and group, or null. */
 function firstRunOf(
-  earlier: Computation['earlier'],
+  earlier: Payout['earlier'],
   { pay_frequency, pay_group }: RunTerms['run'],
 ): string | null {
   const first = earlier.find(

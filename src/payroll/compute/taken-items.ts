@@ -4,11 +4,11 @@ import type { ItemIdentity } from '../calculation/items.ts';
 import { itemLineKey } from '../calculation/line.ts';
 import type { Owed } from '../facts/owed.ts';
 import type { ItemSettlement } from '../records/settlements.ts';
-import type { Computation, EarlierRun, TakenItem } from './computation.ts';
+import type { EarlierRun, Payout, TakenItem } from './payout.ts';
 
 /** Returns, by employee, what finalized runs took of open items, in the order of the runs. A voided run took nothing. */
 export function takenItemsOf(
-  { earlier }: Computation,
+  { earlier }: Payout,
   settlements: readonly ItemSettlement[],
   owed: ReadonlyMap<string, readonly Owed[]>,
 ): Map<string, TakenItem[]> {

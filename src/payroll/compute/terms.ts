@@ -5,7 +5,7 @@ import type { Account, Election, Line } from '../calculation/line.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
 import { dayOfRun, type Run } from '../records/body.ts';
-import { codeFinder } from '../settings/codes.ts';
+import { codeFinder, type PayrollCode } from '../settings/codes.ts';
 
 export type RunTerms = {
   run: Run;
@@ -38,7 +38,6 @@ export function termsOf(basis: StoredBasis): RunTerms {
   // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
   let plan: Plan | undefined;
   let calculate: ReturnType<typeof calculator> | undefined;
-  const codesOf = codeFinder(codes);
   const byDate = new Map<string, RunTerms>();
   const planned = (): Plan => {
     plan ??= planOf(run, basis.calendar);
@@ -72,11 +71,17 @@ export function termsOf(basis: StoredBasis): RunTerms {
       calculate ??= calculator(planned());
       return calculate(version as RunVersion & Pick<Contribution, 'period'>);
     },
-    contentOf(account, election) {
-      const { line_of_coverage, taxability } = account;
-      const { coverage_type } = election;
-      return { account, election, codes: codesOf({ line_of_coverage, taxability, coverage_type }) };
-    },
+    contentOf: contentUnder(codes),
   };
   return terms;
+}
+
+/** Returns the function that makes the content of lines with these codes. */
+export function contentUnder(codes: readonly PayrollCode[]): RunTerms['contentOf'] {
+  const codesOf = codeFinder(codes);
+  return (account, election) => {
+    const { line_of_coverage, taxability } = account;
+    const { coverage_type } = election;
+    return { account, election, codes: codesOf({ line_of_coverage, taxability, coverage_type }) };
+  };
 }
