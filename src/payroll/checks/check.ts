@@ -1,6 +1,7 @@
 /** The type of a run's own checks: they look at each employee while the run is computed, and may query the database afterward. */
 import type { Check, EmployerQuestion, Found } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
+import type { Flag } from '../../formats/flags.ts';
 import { amountOf } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Computation } from '../compute/computation.ts';
@@ -23,6 +24,23 @@ export type Seen = EmployeeLines & {
 export type Finder<F extends Found> = { each(seen: Seen): readonly F[]; atEnd?(): readonly F[] };
 
 export const NONE: readonly never[] = [];
+
+/** Returns what is found in all items, like `flatMap`, but makes no list if nothing is. */
+export function foundAmong<Item, F>(items: Iterable<Item>, find: (item: Item) => readonly F[]): readonly F[] {
+  let found: readonly F[] = NONE;
+  for (const item of items) {
+    const ofItem = find(item);
+    if (ofItem.length > 0) found = found.length === 0 ? ofItem : [...found, ...ofItem];
+  }
+  return found;
+}
+
+/** Returns the lines with a flag. */
+export function linesWith(lines: readonly Line[], flag: Flag): readonly Line[] {
+  return lines.some(({ flags }) => flags.includes(flag))
+    ? lines.filter(({ flags }) => flags.includes(flag))
+    : NONE;
+}
 
 /**
  * A check of a run. `look` starts a finder, which receives all employees, also those outside the run. `find` queries the

@@ -12,7 +12,17 @@ import { assignedIn, type History, historyOf, stateFor } from '../compute/histor
 import { employmentAt } from '../compute/population.ts';
 import { checksBefore } from '../compute/reopened-runs.ts';
 import { dayOfRun } from '../records/body.ts';
-import { each, factsOf, foundIn, NONE, type RunCheck, type Seen, versionId, versionOf } from './check.ts';
+import {
+  each,
+  factsOf,
+  foundAmong,
+  foundIn,
+  NONE,
+  type RunCheck,
+  type Seen,
+  versionId,
+  versionOf,
+} from './check.ts';
 
 const { find: _, ...EMPLOYED_TWICE_TEXTS } = EMPLOYED_TWICE;
 
@@ -24,15 +34,15 @@ export const EMPLOYED_TWICE_IN_RUN: RunCheck = {
       const { employeeId, employments, histories, membership, hasSeveralEmployers: hasSeveral } = employee;
       if (!membership.isIn) return NONE;
       const { run, day, deductions } = computation;
-      return histories.flatMap((history) => {
+      return foundAmong(histories, (history) => {
         const { deductionId } = history;
-        if (deductions?.has(deductionId) === false) return [];
+        if (deductions?.has(deductionId) === false) return NONE;
         const employer_id = assignedIn(history, run);
         const job = employer_id === null ? undefined : employmentAt(employments, { employer_id });
         const isTaken =
           employer_id === null ? !hasSeveral : job !== undefined && isActive(job, run.period_end);
-        if (isTaken || employer_id === run.employer_id) return [];
-        if (stateFor(history, employeeId, day) === null) return [];
+        if (isTaken || employer_id === run.employer_id) return NONE;
+        if (stateFor(history, employeeId, day) === null) return NONE;
         const ids = [deductionId];
         return [{ employee_id: employeeId, deduction_id: deductionId, ids, result: 'fail' as const }];
       });
@@ -60,20 +70,19 @@ function movedStarts(
   kind: 'corrected' | 'moved',
 ): readonly MovedStart<RunVersion>[] {
   if (!membership.isIn) return NONE;
-  const isOnDay = (moved: MovedStart<RunVersion>) =>
-    moved.version.employee_id === employeeId && concernsDay(moved, day);
-  return histories.flatMap(({ timeline }) =>
-    timeline[kind].length === 0 ? [] : timeline[kind].filter(isOnDay),
+  return foundAmong(histories, ({ timeline }) =>
+    timeline[kind].length === 0
+      ? NONE
+      : timeline[kind].filter((moved) => moved.version.employee_id === employeeId && concernsDay(moved, day)),
   );
 }
 
 const findMoved = (kind: 'corrected' | 'moved') => (computation: Computation) => {
   const { day } = computation;
   return each((seen) =>
-    movedStarts(seen, day, kind).map(({ version, next }) => ({
-      ...replacedBy(version, next),
-      ids: [versionId(version), versionId(next)],
-    })),
+    foundAmong(movedStarts(seen, day, kind), ({ version, next }) => [
+      { ...replacedBy(version, next), ids: [versionId(version), versionId(next)] },
+    ]),
   );
 };
 
@@ -106,8 +115,8 @@ export const RENEWAL_ERASED: RunCheck<Replaced> = {
   look: ({ day }) =>
     each(({ employee: { employeeId, employment, histories, membership } }) => {
       if (!membership.isIn) return NONE;
-      return histories.flatMap(({ versions }) => {
-        if (versions.length < 2) return [];
+      return foundAmong(histories, ({ versions }) => {
+        if (versions.length < 2) return NONE;
         return erasedStarts(versions).flatMap(({ version, by }) => {
           const start = version.starts_on ?? '';
           const left = employment && spellOn(employment, start)?.termination_date;
@@ -131,16 +140,19 @@ type OnLastDay = OfLine & { event_id: string };
 /** Finds the lines that take a deduction on its last day. `isWanted` receives the deduction's state. */
 const onLastDay =
   (isWanted: (state: RunVersion) => boolean) =>
-  ({ day }: Computation) =>
-    each(({ employee: { histories }, regular }) =>
-      regular.flatMap((line): readonly OnLastDay[] => {
-        if (isStopped(line) || isNothing(line.amounts)) return [];
+  ({ day }: Computation) => {
+    const mayEnd = ({ timeline }: History) => timeline.counting.some(({ ends_on }) => ends_on === day);
+    return each(({ employee: { histories }, regular }) => {
+      if (!histories.some(mayEnd)) return NONE;
+      return foundAmong(regular, (line): readonly OnLastDay[] => {
+        if (isStopped(line) || isNothing(line.amounts)) return NONE;
         const state = stateNow(historyOf(histories, line.account.deduction_id), day);
-        if (state === null || state.ends_on !== day || !isWanted(state)) return [];
+        if (state === null || state.ends_on !== day || !isWanted(state)) return NONE;
         const facts = { ...factsOf(line), event_id: state.event_id, date: day };
         return [{ ...facts, ids: [versionOf(line)], result: 'warn' }];
-      }),
-    );
+      });
+    });
+  };
 
 /** `emp-1: vision 69.23 (ded-3)`. */
 function lineInWords({ employee_id, line_of_coverage, member_amount, deduction_id }: OfLine): string {
@@ -166,7 +178,9 @@ export const END_AT_MIDNIGHT: RunCheck<OnLastDay> = {
   severity: 'warn',
   look: (computation) => {
     const finder = onLastDay(({ starts_on, ends_on }) => starts_on !== ends_on)(computation);
-    return { each: (seen) => finder.each(seen).map((finding) => ({ ...finding, ids: [finding.event_id] })) };
+    return each((seen) =>
+      foundAmong(finder.each(seen), (finding) => [{ ...finding, ids: [finding.event_id] }]),
+    );
   },
   async find(db, question) {
     const findings = foundIn(question, END_AT_MIDNIGHT);
@@ -233,7 +247,10 @@ export const OVERLAP: RunCheck<Overlap> = {
     'fail for medical, dental, vision, FSAs, HSA and disability; warn for others, in the first run of a pair',
   look: ({ day }) =>
     each(({ employee: { employeeId, histories }, regular }) => {
-      if (regular.length < 2) return NONE;
+      // Lines are in the order of their lines of coverage.
+      const isRival = ({ account }: Line, index: number) =>
+        account.line_of_coverage === regular[index - 1]?.account.line_of_coverage;
+      if (!regular.some(isRival)) return NONE;
       const elected = regular.filter((line) => !isStopped(line) && !isOfNothing(line));
       return [...Map.groupBy(elected, (line) => line.account.line_of_coverage)].flatMap(
         ([coverage, rivals]) =>

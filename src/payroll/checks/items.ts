@@ -6,7 +6,7 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation } from '../compute/computation.ts';
 import type { OpenItem } from '../compute/item-state.ts';
 import type { Unit } from '../compute/takeable.ts';
-import { type Finder, NONE, onlyOne, type RunCheck, type Seen, versionOf } from './check.ts';
+import { type Finder, foundAmong, NONE, onlyOne, type RunCheck, type Seen, versionOf } from './check.ts';
 
 /** A finding about items of a line of coverage. `payDates`: of their paychecks, in order. */
 type Items = Found & { payDates: readonly string[] };
@@ -163,14 +163,13 @@ export const NEGATIVE_TOTAL: RunCheck<Found & { taxability: string }> = {
   severity: 'fail',
   look: () => ({
     each({ employee: { employeeId }, lines, taking: { byTaxability } }) {
-      const below = [...byTaxability].filter(([, sum]) => sum < 0n);
-      if (below.length === 0) return NONE;
-      return below.map(([taxability, sum]) => {
+      return foundAmong(byTaxability, ([taxability, sum]) => {
+        if (sum >= 0n) return NONE;
         const negative = lines.filter(
           ({ account, amounts }) => account.taxability === taxability && amounts.member < 0n,
         );
         const ids = negative.map((line) => line.settles?.item_id ?? versionOf(line));
-        return { employee_id: employeeId, member_amount: amountOf(sum), taxability, ids, result: 'fail' };
+        return [{ employee_id: employeeId, member_amount: amountOf(sum), taxability, ids, result: 'fail' }];
       });
     },
   }),

@@ -109,7 +109,8 @@ export function createFinders(computation: Computation) {
     /** `inEffect`: the employee's deductions in effect on the run's day. */
     add(computed: EmployeeLines, inEffect: readonly string[]): void {
       const regular = computed.lines.filter(({ kind }) => kind === 'regular');
-      const seen: Seen = { ...computed, regular, inEffect };
+      const { employee, lines, taking } = computed;
+      const seen: Seen = { employee, lines, taking, regular, inEffect };
       for (const [, finder, findings] of finders)
         for (const finding of finder.each(seen)) findings.push(finding);
     },

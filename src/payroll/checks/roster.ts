@@ -171,8 +171,10 @@ export const FREQUENCY_MOVED: RunCheck = {
  * first one since; else null.
  */
 function movedOn({ run, earlier }: Computation, employee: RunEmployee): string | null {
-  const { membership, employment } = employee;
+  const { membership, employment, employments } = employee;
   if (run.kind !== 'regular' || !membership.isIn || employment === undefined) return null;
+  // Most employees have one report.
+  if (employments.length === 1 && employment.reports.length === 1) return null;
   const days = [
     frequencySince(employment, run.period_end),
     employerSince(employment, employee, run.period_end),
@@ -195,8 +197,6 @@ function movedOn({ run, earlier }: Computation, employee: RunEmployee): string |
 }
 
 function frequencySince(employment: Employment, day: string): string | null {
-  // Most employees have one report.
-  if (employment.reports.length < 2) return null;
   const since = valueSince(employment, 'pay_frequency', day);
   if (since === null) return null;
   const [now, before] = [day, dayBefore(since)].map((date) => valueOn(employment, 'pay_frequency', date));

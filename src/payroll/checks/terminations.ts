@@ -17,6 +17,7 @@ import {
   each,
   factsOf,
   foundIn,
+  linesWith,
   NONE,
   onlyOne,
   type RunCheck,
@@ -43,7 +44,7 @@ export const OPEN_AFTER_TERMINATION: RunCheck<Found & { lines: readonly Open[] }
   flag: 'open_after_termination',
   look: () =>
     each(({ employee: { employeeId, histories, termination: date }, lines }) => {
-      const open = lines.filter(({ flags }) => flags.includes('open_after_termination'));
+      const open = linesWith(lines, 'open_after_termination');
       if (open.length === 0 || date === null) return NONE;
       const ids = open.map(versionOf);
       const line = onlyOne(open);
@@ -155,7 +156,7 @@ export const COVERAGE_BEYOND_LAST_CHECK: RunCheck<Beyond> = {
   flag: 'coverage_beyond_last_check',
   look: (computation) =>
     each(({ employee, lines }) => {
-      const flagged = lines.filter(({ flags }) => flags.includes('coverage_beyond_last_check'));
+      const flagged = linesWith(lines, 'coverage_beyond_last_check');
       if (flagged.length === 0) return NONE;
       const { employeeId, histories } = employee;
       const remaining = flagged.map(({ account, shares }) =>
