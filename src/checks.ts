@@ -48,6 +48,8 @@ export type Found = {
   version?: number | null;
   /** With the employee, these events, versions or dates identify a finding that a person can accept. */
   ids?: readonly string[];
+  /** An earlier run named it, so it is shown only if a person accepted it. */
+  wasNamed?: boolean;
   /** Shown after the check's advice. Equal advice is shown once. */
   advice?: string;
   unapplied?: UnappliedChange | null;

@@ -72,7 +72,10 @@ export async function reportOf<Asked extends Question>(
   const sort = sortingOf(question.viewer != null, acceptanceOf);
   const results: CheckResult[] = [];
   for (const check of checks) {
-    const findings = failuresFirst(await check.find(db, question));
+    const found = await check.find(db, question);
+    const isShown = (finding: Found) =>
+      finding.wasNamed !== true || acceptanceOf(identityOf(check, finding)) !== null;
+    const findings = failuresFirst(found.filter(isShown));
     const { passed } = check;
     const message =
       findings.length > 0

@@ -25,6 +25,9 @@ export type Finder<F extends Found> = { each(seen: Seen): readonly F[]; atEnd?()
 
 export const NONE: readonly never[] = [];
 
+/** The detail of a check whose facts stay the same in later runs: `wasNamed`. */
+export const NAMED_ONCE = 'Only the first run that finds it names it.';
+
 /** Returns what is found in all items, like `flatMap`, but makes no list if nothing is. */
 export function foundAmong<Item, F>(items: Iterable<Item>, find: (item: Item) => readonly F[]): readonly F[] {
   let found: readonly F[] = NONE;

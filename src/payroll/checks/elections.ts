@@ -7,8 +7,9 @@ import { concernsDay, erasedStarts, type MovedStart, stateOn } from '../../ledge
 import { amountOf, isZero } from '../../money.ts';
 import { isNothing } from '../calculation/items.ts';
 import { isStopped, type Line, NOT_COMPARED } from '../calculation/line.ts';
-import type { Computation } from '../compute/computation.ts';
+import type { Computation, RunEmployee } from '../compute/computation.ts';
 import { assignedIn, type History, historyOf, stateFor } from '../compute/history.ts';
+import type { EarlierRun } from '../compute/payout.ts';
 import { employmentAt } from '../compute/population.ts';
 import { checksBefore } from '../compute/reopened-runs.ts';
 import { dayOfRun } from '../records/body.ts';
@@ -17,6 +18,7 @@ import {
   factsOf,
   foundAmong,
   foundIn,
+  NAMED_ONCE,
   NONE,
   type RunCheck,
   type Seen,
@@ -77,24 +79,36 @@ function movedStarts(
   );
 }
 
-const findMoved = (kind: 'corrected' | 'moved') => (computation: Computation) => {
-  const { day } = computation;
-  return each((seen) =>
-    foundAmong(movedStarts(seen, day, kind), ({ version, next }) => [
-      { ...replacedBy(version, next), ids: [versionId(version), versionId(next)] },
-    ]),
-  );
-};
+const findMoved =
+  (kind: 'corrected' | 'moved') =>
+  ({ day, previous }: Computation) =>
+    each((seen) =>
+      foundAmong(movedStarts(seen, day, kind), (moved) => {
+        const { version, next } = moved;
+        const wasNamed = wasKnown(previous, seen.employee, next) && concernsDay(moved, previous.day);
+        return [{ ...replacedBy(version, next), ids: [versionId(version), versionId(next)], wasNamed }];
+      }),
+    );
+
+/** Reports whether the previous run had the employee and knew a version. */
+function wasKnown(
+  previous: EarlierRun | null,
+  { inPrevious }: RunEmployee,
+  { position }: RunVersion,
+): previous is EarlierRun {
+  return previous !== null && inPrevious.isIn && position <= previous.position;
+}
 
 export const START_MOVED: RunCheck<Replaced> = {
   id: 'start-moved',
   title: 'Start dates moved together with other terms',
   severity: 'warn',
+  detail: NAMED_ONCE,
   look: findMoved('moved'),
   text: (finding) => replacedInWords(finding, 'until'),
   advice:
     'A start date was moved before it was reached, and other terms changed with it. The earlier version applies until the later one starts. If it is wrong, ask the service to resend it, or override the line.',
-  passed: 'No deduction has a start date that moved together with other terms.',
+  passed: 'No deduction has a start date that moved together with other terms and that no earlier run named.',
   fixed: { docs: 'receiving-events.md#corrected-start-dates' },
 };
 
@@ -102,18 +116,20 @@ export const START_CORRECTED: RunCheck<Replaced> = {
   id: 'start-corrected',
   title: 'Start dates moved to a later date',
   severity: 'warn',
+  detail: NAMED_ONCE,
   look: findMoved('corrected'),
   advice: 'A start date was moved to a later one before it was reached, so this run deducts nothing for it.',
-  passed: 'No start date was moved from this run to a later one.',
+  passed: 'No start date that no earlier run named was moved from this run to a later one.',
 };
 
 /** Reports renewals that a later change of the present window erased. */
 export const RENEWAL_ERASED: RunCheck<Replaced> = {
   id: 'renewal-erased',
   title: 'A renewal was erased by a later change',
-  severity: 'warn before its start; fail from then on',
-  look: ({ day }) =>
-    each(({ employee: { employeeId, employment, histories, membership } }) => {
+  severity: 'warn before its start, in the first run that finds it; fail from then on',
+  look: ({ day, previous }) =>
+    each(({ employee }) => {
+      const { employeeId, employment, histories, membership } = employee;
       if (!membership.isIn) return NONE;
       return foundAmong(histories, ({ versions }) => {
         if (versions.length < 2) return NONE;
@@ -122,9 +138,9 @@ export const RENEWAL_ERASED: RunCheck<Replaced> = {
           const left = employment && spellOn(employment, start)?.termination_date;
           if (version.employee_id !== employeeId || (left && left < start)) return [];
           if (version.ends_on !== null && version.ends_on < day) return [];
-          return [
-            { ...replacedBy(version, by), result: day < start ? ('warn' as const) : ('fail' as const) },
-          ];
+          const result = day < start ? ('warn' as const) : ('fail' as const);
+          const wasNamed = result === 'warn' && wasKnown(previous, employee, by);
+          return [{ ...replacedBy(version, by), result, wasNamed }];
         });
       });
     }),

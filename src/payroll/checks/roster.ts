@@ -14,9 +14,11 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import { isScheduled } from '../compute/calendar.ts';
 import type { Computation, RunEmployee } from '../compute/computation.ts';
 import { checksBefore, wasInRun } from '../compute/reopened-runs.ts';
+import type { RunTerms } from '../compute/terms.ts';
 import { countOfEmployees } from '../compute/totals.ts';
+import type { Run } from '../records/body.ts';
 import type { Reason } from '../records/outcome.ts';
-import { each, NONE, passedIfRegular, type RunCheck, type Seen } from './check.ts';
+import { each, NAMED_ONCE, NONE, passedIfRegular, type RunCheck, type Seen } from './check.ts';
 
 /** Finds the employees who are not in the run for a reason. */
 const leftOut = (reason: Reason, result: Found['result']) =>
@@ -121,17 +123,25 @@ export const CONTRADICTED: RunCheck = {
   id: 'termination-contradicted',
   title: 'A census contradicts a termination',
   severity: 'warn',
-  look: ({ run }) =>
-    each(({ employee: { employeeId, employment } }) => {
-      const date = employment && spellOn(employment, run.period_end)?.contradicted_on;
-      return date == null ? NONE : [{ employee_id: employeeId, date, ids: [date], result: 'warn' }];
+  detail: NAMED_ONCE,
+  look: ({ run, previous }) =>
+    each(({ employee: { employeeId, employment, jobAt } }) => {
+      const date = contradictedOn(employment, run);
+      if (date === null) return NONE;
+      const before = previous === null ? undefined : jobAt(previous, previous.position).employment;
+      const wasNamed = previous !== null && contradictedOn(before, previous.run) === date;
+      return [{ employee_id: employeeId, date, ids: [date], wasNamed, result: 'warn' }];
     }),
   text: ({ employee_id }) => String(employee_id),
   advice:
     'A census lists these employees after their termination, so they count as employed. Correct the census or report the termination again.',
-  passed: 'No census contradicts a termination.',
+  passed: 'No census contradicts a termination that no earlier run named.',
   fixed: { at: 'census', query: {} },
 };
+
+function contradictedOn(employment: Employment | undefined, { period_end }: Run): string | null {
+  return employment === undefined ? null : (spellOn(employment, period_end)?.contradicted_on ?? null);
+}
 
 export const ABSENT: RunCheck = {
   id: 'absent-from-census',
@@ -220,14 +230,25 @@ export const TRANSFER_UNKNOWN: RunCheck = {
   id: 'transfer-unknown',
   title: 'The last paycheck at another employer is unknown',
   severity: 'warn',
-  look: ({ transfers }) =>
-    each(({ employee: { employeeId }, lines }) => {
-      const date =
-        lines.length > 0 && transfers.get(employeeId)?.find(({ until }) => until === null)?.left_on;
-      return date ? [{ employee_id: employeeId, date, ids: [date], result: 'warn' }] : NONE;
+  detail: NAMED_ONCE,
+  look: ({ transfers, previous }) =>
+    each(({ employee: { employeeId, inPrevious }, lines }) => {
+      const date = lines.length === 0 ? null : leftForUnknown(transfers, employeeId);
+      if (date === null) return NONE;
+      const wasNamed =
+        previous !== null &&
+        inPrevious.lines.length > 0 &&
+        leftForUnknown(previous.transfers, employeeId) === date;
+      return [{ employee_id: employeeId, date, ids: [date], wasNamed, result: 'warn' }];
     }),
   text: ({ employee_id, date }) => `${employee_id}: left on ${date}`,
   advice:
     'These employees came from another employer that has neither a pay schedule nor a finalized run for their last day there. If it still takes a deduction, both employers take it: override the lines of this run.',
-  passed: 'The last paycheck of every transferred employee at the other employer is known.',
+  passed:
+    'The last paycheck at the other employer is known of all transferred employees that no earlier run named.',
 };
+
+/** Returns the day on which an employee left another employer whose last paycheck is unknown, or null. */
+function leftForUnknown(transfers: RunTerms['transfers'], employeeId: string): string | null {
+  return transfers.get(employeeId)?.find(({ until }) => until === null)?.left_on ?? null;
+}

@@ -18,6 +18,7 @@ import {
   factsOf,
   foundIn,
   linesWith,
+  NAMED_ONCE,
   NONE,
   onlyOne,
   type RunCheck,
@@ -96,12 +97,19 @@ export const PAID_AFTER_TERMINATION: RunCheck<Found & { payDates: readonly strin
   id: 'paid-after-termination',
   title: 'Deductions were taken after employment ended',
   severity: 'warn',
+  detail: NAMED_ONCE,
   look: (computation) =>
     each(({ employee }) => {
       const { termination: date } = employee;
       if (computation.run.kind !== 'regular' || date === null) return NONE;
       const after = runsAfter(computation, employee, date);
       if (after.length === 0) return NONE;
+      const { previous } = computation;
+      const wasNamed = (latest: RunVersion): boolean =>
+        previous !== null &&
+        !after.includes(previous) &&
+        latest.position <= previous.position &&
+        employee.jobAt(previous, previous.position).termination === date;
       return employee.histories.flatMap((history) => {
         const latest = latestOf(history.timeline.counting);
         if (latest === null || latest.ends_on !== null || hasNoAmount(latest)) return [];
@@ -111,14 +119,15 @@ export const PAID_AFTER_TERMINATION: RunCheck<Found & { payDates: readonly strin
         if (payDates.length === 0) return [];
         const { line_of_coverage, deduction_id, version } = latest;
         const facts = { employee_id: employee.employeeId, deduction_id, version, line_of_coverage, date };
-        return [{ ...facts, payDates, ids: [versionId(latest)], result: 'warn' as const }];
+        const ids = [versionId(latest)];
+        return [{ ...facts, payDates, ids, wasNamed: wasNamed(latest), result: 'warn' as const }];
       });
     }),
   text: ({ employee_id, line_of_coverage, deduction_id, payDates, date }) =>
     `${employee_id}: ${line_of_coverage} (${deduction_id}), paid on ${payDates.join(', ')} after ${date}`,
   advice:
     'Runs after the termination took these deductions, which have no end. Ask the service to end them. An end in the past returns what was taken after it.',
-  passed: 'No run after a termination took a deduction without an end.',
+  passed: 'No run after a termination took a deduction without an end that no earlier run named.',
 };
 
 /** Returns the runs for pay periods after a termination that included the employee. */

@@ -8,6 +8,7 @@ import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
 import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
+import type { CheckReadiness } from '../../../src/payroll/lifecycle/finalize.ts';
 import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
 import { putScheduleYear } from '../../../src/payroll/lifecycle/schedules.ts';
 import type { Run, RunBody } from '../../../src/payroll/records/body.ts';
@@ -103,15 +104,18 @@ export class RecordedWorld implements World {
   /** The day of the next event. */
   today: string;
   readonly #db: Db;
+  readonly #checkReadiness: CheckReadiness | undefined;
   readonly #messages: Message[] = [];
   readonly #schedules = new Map<string, Schedule[]>();
   readonly #policies: { employer: string; from: string; options: Options }[] = [];
   #put = 0;
   #reports = 0;
 
-  constructor(db: Db, today: string) {
+  /** `checkReadiness`: of each run before it becomes final. */
+  constructor(db: Db, today: string, checkReadiness?: CheckReadiness) {
     this.#db = db;
     this.today = today;
+    this.#checkReadiness = checkReadiness;
   }
 
   schedulesOf(employerId: string): readonly Schedule[] {
@@ -291,7 +295,7 @@ export class RecordedWorld implements World {
     }
     const { is: _, should: __, ...run } = compared;
     try {
-      await finalize(this.#db, run.id);
+      await finalize(this.#db, run.id, {}, this.#checkReadiness);
       this.runs.push(run);
     } catch (error) {
       if (!isAppError(error, 'CONFLICT') || !error.message.includes('for this pay date')) throw error;

@@ -7,21 +7,28 @@ import fc, { SEED } from '../../support/seeded.ts';
 import { sumOf } from './model.ts';
 import type { ModelItemDecision } from './model-items.ts';
 import { dueOf } from './model-regular.ts';
+import { Repeats } from './model-repeats.ts';
 import { RecordedWorld } from './model-world.ts';
 import { FIRST_MONDAY, play, years } from './model-years.ts';
 
 /** Years whose finalized runs are all compared: three seconds of CPU time each. `YEARS=500` in the environment runs more. */
 const YEARS = { numRuns: Number(process.env.YEARS ?? 3) };
 
+/** Of the regular runs, at most so many repeat a warning that waits for no decision. */
+const REPEATING_AT_MOST = 0.1;
+
 onEitherEngine(
-  'every run of a year has the lines of the model and can be verified, and all amounts due add up',
+  'every run of a year has the lines of the model, can be verified and says what is new, and all amounts due add up',
   async (t) => {
-    let [runs, lines] = [0, 0];
+    let [runs, lines, regular, repeating] = [0, 0, 0, 0];
     await fc.assert(
       fc.asyncProperty(years, async (year) => {
         const { db } = await scratch(t);
-        const world = new RecordedWorld(db, FIRST_MONDAY);
+        const repeats = new Repeats();
+        const world = new RecordedWorld(db, FIRST_MONDAY, repeats.in(db));
         await play(world, year);
+        regular += repeats.runs;
+        repeating += repeats.repeating;
         for (const { id } of world.runs) {
           const { identical, differences } = await verified(db, id);
           ok(identical, JSON.stringify(differences));
@@ -33,6 +40,8 @@ onEitherEngine(
       YEARS,
     );
     t.pass(`${runs} runs with ${lines} lines, seed ${SEED}`);
+    const said = `${repeating} of ${regular} regular runs repeat a warning of the run before`;
+    t.ok(repeating <= REPEATING_AT_MOST * regular, said);
   },
 );
 

@@ -89,3 +89,47 @@ test('an off-cycle run that pays a missed check adds nothing to the year', async
   await finalize(db, 'off-cycle');
   t.strictSame(await adds(), ['1 employee, 69.23'], 'the check is paid already');
 });
+
+const VISION = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision' };
+
+/** Sends a vision election in windows, one after the other. */
+async function electVision(db: Db, ...windows: readonly object[]): Promise<void> {
+  for (const [index, window] of windows.entries())
+    await deduct(db, `evt-vision-${index}`, { ...VISION, ...window }, `2026-06-0${index + 1}T00:00:00Z`);
+}
+
+/** Facts that stay the same in later runs, by the check that warns of them. The first run is on 2026-07-17. */
+const LASTING: Record<string, (db: Db) => Promise<void>> = {
+  'termination-contradicted': async (db) => {
+    await employ(db, 'emp-2', { termination_date: '2026-07-01' });
+    await employ(db, 'emp-2');
+  },
+  'transfer-unknown': (db) => employ(db, 'emp-2', { employer_id: 'globex', termination_date: '2026-07-08' }),
+  'paid-after-termination': async (db) => {
+    await paid(db, '2026-07-03');
+    await employ(db, 'emp-1', { termination_date: '2026-06-10' });
+  },
+  'start-moved': (db) =>
+    electVision(
+      db,
+      { effective_start: '2026-07-01' },
+      { effective_start: '2026-09-01', member_contribution: '99.00' },
+    ),
+  'start-corrected': (db) =>
+    electVision(db, { effective_start: '2026-07-01' }, { effective_start: '2026-09-01' }),
+  'renewal-erased': (db) =>
+    electVision(
+      db,
+      { effective_start: '2026-01-01' },
+      { effective_start: '2026-09-01', member_contribution: '20.00' },
+      { effective_start: '2026-01-01', effective_end: '2026-08-31', member_contribution: '12.00' },
+    ),
+};
+
+for (const [check, happen] of Object.entries(LASTING))
+  test(`only the first run names what ${check} warns of`, async (t, db) => {
+    await happen(db);
+    t.equal((await named(db, check, runOn('2026-07-17'))).length, 1);
+    await paid(db, '2026-07-17');
+    t.strictSame(await named(db, check, runOn('2026-07-31')), []);
+  });
