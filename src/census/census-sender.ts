@@ -201,12 +201,12 @@ async function fetchAndStage(
     : holdOrUpload(sending, claim, census, wanted);
 }
 
-/** A person must confirm a format of the file, or its source must send a file of the confirmed format. */
+/** A person must confirm a format of the file, or its source must have a file of the confirmed format, so it is read again. */
 function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
   const reason = syncs.formatReason(problems);
   return decision(async (trx) => {
     await syncs.awaitCensus(trx, claim.requestId, reason);
-    return { outcome: 'canceled', reason };
+    return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
   });
 }
 

@@ -197,9 +197,9 @@ export async function wantedSince(db: Db, requestId: string): Promise<string | n
   return newest?.requested_at ?? null;
 }
 
-/** No fresh census exists; payroll must provide one. */
+/** No census exists that can be sent; payroll must provide one. */
 export function awaitCensus(trx: Trx, requestId: string, reason: string): Promise<void> {
-  return move(trx, requestId, ['requested', 'failed'], { state: 'waiting', reason });
+  return move(trx, requestId, UNFINISHED, { state: 'waiting', reason, problem_count: 0, problems: null });
 }
 
 /** Returns why a sync waits if the census is not as its file format. */
