@@ -1,5 +1,7 @@
 /** Pilots: some databases start with `SENDING=off`. Sidecars restart without it, and then an operator turns sending on. */
+import { requestSyncManually } from '../../../src/census/syncs.ts';
 import { openDatabase } from '../../../src/database/open.ts';
+import { transact } from '../../../src/database/transaction.ts';
 import { planEndOfPilot, turnSendingOn } from '../../../src/operations/pilot.ts';
 import { SENDING_OFF } from '../../../src/outbox/pilot.ts';
 import { SYSTEM } from '../../../src/security/audit.ts';
@@ -52,6 +54,7 @@ export const PILOT: Feature = {
     'change of a pilot': `${CHANGES} and ended_at is not null`,
     'census sync of a pilot': SYNCS,
     'start in a pilot without SENDING': null,
+    'census sync just before the end of a pilot': null,
   },
 };
 
@@ -94,20 +97,29 @@ function endLater(simulation: Simulation): void {
     endLater(simulation);
     if (!machine.isUp()) return;
     if (draw() < 0.5) simulation.rush();
-    await turnOn(simulation, draw() * 2 * MINUTE_MS).catch((error) => trace.add(`sending on: ${error}`));
+    const readsForMs = draw() < 0.6 ? null : draw() * 2 * MINUTE_MS;
+    await turnOn(simulation, readsForMs).catch((error) => trace.add(`sending on: ${error}`));
   });
 }
 
-/** Does what `sending on` does. The operator reads the list for some time, and answers. */
-async function turnOn(simulation: Simulation, readsForMs: number): Promise<void> {
-  const { machine, time, trace } = simulation;
+/** Does what `sending on` does. The operator reads the list for some time, and answers; null: at once, just after `census sync`. */
+async function turnOn(simulation: Simulation, readsForMs: number | null): Promise<void> {
+  const { machine, time, trace, world, saw } = simulation;
   const db = openDatabase(machine.databaseUrl);
+  const sharedNow = async () => new Date(time.now() + machine.skewMs);
   try {
+    if (readsForMs === null) {
+      // A command wakes no sidecar, so the pilot ends before a send loop has seen the request.
+      const request = { employerId: world.employers[0]!.id, actor: SYSTEM };
+      await transact(db, async (trx) =>
+        requestSyncManually(trx, { ...request, now: (await sharedNow()).toISOString() }),
+      );
+    }
     const planned = await planEndOfPilot(db);
-    await time.pass(readsForMs);
-    const sharedNow = async () => new Date(time.now() + machine.skewMs);
+    if (readsForMs !== null) await time.pass(readsForMs);
     await turnSendingOn(db, planned, { actor: SYSTEM, sharedNow });
     trace.add('sending is on');
+    if (readsForMs === null) saw('census sync just before the end of a pilot');
   } finally {
     await db.destroy();
   }
