@@ -45,6 +45,8 @@ export type Visit = {
   readonly caller: Caller | null;
   /** Whether the user's token has this scope. Pages hide what it lacks. */
   may(scope: Scope): boolean;
+  /** Whether this is a pilot: no text may promise that something is sent. */
+  isSendingOff(): Promise<boolean>;
 };
 
 export type Page = { readonly title: string; readonly body: Html; readonly status?: number };
@@ -145,6 +147,7 @@ export function visitOf(request: FastifyRequest, parts: ConsoleParts): Visit {
     today: dayAt(parts.db, now),
     caller: request.caller,
     may: (scope) => maySee(request.caller, scope),
+    isSendingOff: parts.isSendingOff,
   };
 }
 

@@ -1,7 +1,9 @@
 import t, { type Test } from 'tap';
+import { stageCensus } from '../../src/census/staging.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { startPilot } from '../../src/outbox/pilot.ts';
+import { censusOf, contentOf, person } from '../census/parts.ts';
 import { report, service } from '../employment/stage.ts';
 import { encryptor, START } from '../outbox/parts.ts';
 import { acting, readsOf } from '../support/audit.ts';
@@ -180,4 +182,16 @@ t.test('each page shows a pilot, and the pages of changes and censuses what it d
   t.match(await html('/census', limited), /Syncs end as dismissed/, 'a limited user sees it too');
   t.match(await html(`/changes/${change}`), /reported while sending was off, so it is never sent/);
   t.match(await html('/operations'), /A pilot: nothing is sent/);
+  const promises =
+    /uploads it|uploaded automatically|uploaded as it is|for the next upload|sent automatically|not uploaded yet/;
+  const pages = ['/', '/census', '/census/a', '/census/unknown', '/changes', '/operations'];
+  for (const page of [...pages, `/changes/${change}`]) t.notMatch(await html(page), promises, page);
+  for (const employer of ['a', 'b'])
+    await stageCensus(
+      { db, encryptor, sharedNow: async () => START },
+      employer,
+      contentOf(censusOf([person(`of-${employer}`)])),
+    );
+  const id = (await db.selectFrom('staged_censuses').select('census_id').executeTakeFirstOrThrow()).census_id;
+  for (const page of [...pages, `/census/a?staged=${id}`]) t.notMatch(await html(page), promises, page);
 });

@@ -26,7 +26,7 @@ export function censusUploads(pages: Console): void {
     const { file, digest, lacksOrganization } = contentOf(uploaded);
     const report = await uploaded.api.upload(validateCensus, file, { query: personsOf(uploaded) });
     const problems = lacksOrganization ? report.problems.map(inForm) : report.problems;
-    return outcome({ ...report, problems }, uploaded, digest());
+    return outcome({ ...report, problems }, uploaded, digest(), await uploaded.isSendingOff());
   });
 
   upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
@@ -127,7 +127,7 @@ export function uploadForm(employerId: string): Html {
 }
 
 /** Shows the result of a check with ids and field names, never values. */
-function outcome(report: Report, visit: Visit, digest: string): Html {
+function outcome(report: Report, visit: Visit, digest: string, isOff: boolean): Html {
   const { valid, employees, problem_count, problems } = report;
   const title = `${valid ? 'No problems' : counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
   const rejected = html`
@@ -139,7 +139,7 @@ function outcome(report: Report, visit: Visit, digest: string): Html {
       <h3 id="outcome-title" tabindex="-1" autofocus>${title}</h3>
       ${repairsOf(report)}
       ${warningsOf(report)}
-      ${valid ? accepted(report, visit, digest) : rejected}
+      ${valid ? accepted(report, visit, digest, isOff) : rejected}
     </section>
   `;
 }
@@ -184,7 +184,7 @@ export function problemTable(problems: readonly Problem[], all: number): Html {
   `;
 }
 
-function accepted(report: Report, visit: Visit, digest: string): Html {
+function accepted(report: Report, visit: Visit, digest: string, isOff: boolean): Html {
   return html`
     ${changesOf(report, visit)}
     <div class="actions">
@@ -195,7 +195,7 @@ function accepted(report: Report, visit: Visit, digest: string): Html {
         hx-encoding="multipart/form-data"
         hx-config=${TIMEOUT}
       >Stage this census</button>
-      <span class="hint">Stores the file, encrypted, for the next upload.</span>
+      <span class="hint">${isOff ? 'Stores the file, encrypted. While sending is off, it is not uploaded.' : 'Stores the file, encrypted, for the next upload.'}</span>
     </div>
   `;
 }

@@ -41,6 +41,7 @@ const SOURCES = {
 const FETCHED =
   'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting, held or failed.';
 const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. A sync that you start here uploads it at once.</p>`;
+const NOT_REQUESTED_OFF = html`<p>It requests one when it needs it. While sending is off, a sync uploads nothing and ends as dismissed.</p>`;
 
 export function censusPages({ page, action }: Console): void {
   page('/census', 'census:read', async (visit) => {
@@ -57,15 +58,16 @@ export function censusPages({ page, action }: Console): void {
       employers === undefined
         ? await api.perform(listCensusSyncs, { query: { limit: PAGE_ROWS, employer_id, cursor, ...which } })
         : null;
+    const isOff = await visit.isSendingOff();
     const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
     const body = html`
       ${await pausedNotice(visit)}
       ${savedNotice({ saved: requested }, '/', 'All payrolls', `${counted(Number(requested), 'sync')} requested. The list of syncs below shows their progress.`)}
       ${filterForm('/census', query, FILTERS)}
       ${isEmpty && nothing(visit)}
-      ${staged !== null && visit.may('census:write') && syncAll((await employersToSync(api)).length)}
+      ${staged !== null && !isOff && visit.may('census:write') && syncAll((await employersToSync(api)).length)}
       ${!isEmpty && staged !== null && stagedPart(staged, visit)}
-      ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
+      ${!isEmpty && syncs !== null && syncPart(syncs.data, visit, isOff)}
       ${syncs !== null && pager('/census', query, syncs.next_cursor)}
     `;
     return { title: 'Census', body };
@@ -84,9 +86,10 @@ export function censusPages({ page, action }: Console): void {
       sync_id !== undefined && may('pii:read')
         ? await api.perform(getCensusSync, { params: { sync_id }, query: { response: true } })
         : null;
+    const isOff = await visit.isSendingOff();
     const list =
       syncs.data.length === 0
-        ? empty('The service has not requested a census of this employer yet', NOT_REQUESTED)
+        ? empty('The service has not requested a census of this employer yet', notRequested(isOff))
         : html`<div class="card">${timeline(syncs.data, visit, PROBLEMS_MAX, response)}</div>`;
     // A refresh would close the problems and the employees, and record another read of a response.
     const isOpen = ({ problem_count, held_for }: Sync) => problem_count > 0 || held_for.length > 0;
@@ -95,11 +98,11 @@ export function censusPages({ page, action }: Console): void {
       ${await pausedNotice(visit)}
       ${savedNotice({ saved }, '/census', 'All censuses')}
       ${savedNotice({ saved: requested }, '/census', 'All censuses', 'A sync was requested. The newest sync below shows its progress.')}
-      ${stagedNow(data[0] ?? null, employer_id, visit)}
+      ${stagedNow(data[0] ?? null, employer_id, visit, isOff)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
       ${dismiss !== undefined && may('census:write') && dismissal(employer_id, dismiss)}
-      ${release !== undefined && may('runs:approve') && releaseForm(employer_id, await heldSync(api, release))}
+      ${release !== undefined && may('runs:approve') && releaseForm(employer_id, await heldSync(api, release), isOff)}
       ${may('census:write') && uploadForm(employer_id)}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
@@ -131,6 +134,10 @@ export function censusPages({ page, action }: Console): void {
     await api.perform(releaseCensusSync, { body: { reason, census_id } });
     return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
   });
+}
+
+function notRequested(isOff: boolean): Html {
+  return isOff ? NOT_REQUESTED_OFF : NOT_REQUESTED;
 }
 
 async function heldSync(api: Visit['api'], sync_id: string): Promise<Sync | null> {
@@ -217,13 +224,15 @@ const RELEASE_EFFECTS: Readonly<Record<Sync['held_for'][number]['cause'], string
 };
 
 /** Renders the form that releases a held census, with the census that the user sees. */
-function releaseForm(employerId: string, sync: Sync | null): Html | null {
+function releaseForm(employerId: string, sync: Sync | null, isOff: boolean): Html | null {
   const path = sync && pathOf(`${censusPath(employerId)}/syncs`, sync.id);
   if (sync === null || path === null) return null;
   const effects = sync.held_for.map(({ cause }) => RELEASE_EFFECTS[cause]).join(' ');
   const form = decision(`${path}/release`, {
     button: 'Release this census',
-    hint: `It is uploaded as it is, for all syncs that are held because of it. ${effects}`,
+    hint: isOff
+      ? `While sending is off, it is not uploaded. ${effects}`
+      : `It is uploaded as it is, for all syncs that are held because of it. ${effects}`,
     reason: 'Reason for the release',
     hidden: { census_id: sync.held_census_id ?? '' },
   });
@@ -255,7 +264,7 @@ function dismissal(employerId: string, syncId: string): Html | null {
 }
 
 /** Groups the syncs by employer, the employer with the newest sync first. */
-function syncPart(syncs: readonly Sync[], visit: Visit): Html {
+function syncPart(syncs: readonly Sync[], visit: Visit, isOff: boolean): Html {
   const employers = [...Map.groupBy(syncs, ({ employer_id }) => employer_id)];
   const cardOf = ([employerId, ofEmployer]: [string, Sync[]]) => html`
     <section class="card" aria-label=${`Syncs of ${employerId}`}>
@@ -266,13 +275,18 @@ function syncPart(syncs: readonly Sync[], visit: Visit): Html {
   return html`
     <section aria-labelledby="syncs">
       <h2 id="syncs">Syncs, newest first</h2>
-      ${syncs.length === 0 && empty('The service has not requested a census yet', NOT_REQUESTED)}
+      ${syncs.length === 0 && empty('The service has not requested a census yet', notRequested(isOff))}
       ${employers.map(cardOf)}
     </section>
   `;
 }
 
-function stagedNow(staged: Staged | null, employerId: string, { now, may, query }: Visit): Html {
+function stagedNow(
+  staged: Staged | null,
+  employerId: string,
+  { now, may, query }: Visit,
+  isOff: boolean,
+): Html {
   const mayWrite = may('census:write');
   if (staged === null) {
     const advice = mayWrite
@@ -292,7 +306,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
   return html`
     <section class="card" aria-labelledby="staged">
       <h2 id="staged">Staged census</h2>
-      ${query.staged === id && html`<p class="done" role="status">${'Your census is staged. Syncs that were waiting for it continue automatically. '}<a href="/census">All censuses</a></p>`}
+      ${query.staged === id && html`<p class="done" role="status">${`Your census is staged. ${isOff ? 'While sending is off, it is not uploaded.' : 'Syncs that were waiting for it continue automatically.'} `}<a href="/census">All censuses</a></p>`}
       ${facts([
         ['Employees', count(employees)],
         ['Staged', since(staged_at, now)],
