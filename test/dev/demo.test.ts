@@ -17,6 +17,8 @@ import fc from '../support/seeded.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const COLUMNS = 80;
 const STEPS = 9;
+/** What a newcomer reads without scrolling. */
+const LINES_MAX = 40;
 /** 256 bits in base64url: the form of the token and of the demo's keys. */
 const KEY = /[A-Za-z0-9_-]{43,}/g;
 
@@ -49,9 +51,22 @@ function rowsOf(states: readonly DeductionView[]): string[] {
     .sort();
 }
 
+t.test('the demo shows every step in forty lines', async (t) => {
+  const running = start(t, t.testdir());
+  const { child, stdout } = running;
+  while (!stdout().includes('Ctrl-C ends the demo') && child.exitCode === null)
+    await once(child.stdout!, 'data');
+  const lines = stdout().trimEnd().split('\n');
+  t.ok(lines.length <= LINES_MAX, `${lines.length} lines`);
+  t.match(stdout(), `All ${STEPS} steps succeeded`);
+  t.equal(stdout().match(/^\d\. .*\n {3}ok {2}/gm)?.length, STEPS, 'each step has a result');
+  child.kill('SIGINT');
+  t.equal(await exitCodeOf(running), 0);
+});
+
 t.test('the demo plays every step, its commands work, and Ctrl-C ends it without a trace', async (t) => {
   const scratch = t.testdir();
-  const running = start(t, scratch);
+  const running = start(t, scratch, '--verbose');
   const { child, stdout } = running;
   while (!stdout().includes('Ctrl-C ends the demo') && child.exitCode === null)
     await once(child.stdout!, 'data');

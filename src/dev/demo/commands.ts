@@ -13,15 +13,17 @@ export function addDemoCommand(program: Command): void {
   program
     .subcommand('demo', 'Run the complete data flow with simulated systems, on this machine.')
     .records('none')
-    .examples('demo', 'demo --once')
+    .examples('demo', 'demo --once --verbose')
     .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
-    .does(({ out, stopped }: Context, { once = false }: { once?: boolean }) =>
-      runDemo({ once, out, signal: stopped() }),
+    .option('--verbose', 'Show each event, check, line and deduction (default: one result per step)')
+    .does(({ out, stopped }: Context, { once = false, verbose = false }: DemoFlags) =>
+      runDemo({ once, verbose, out, signal: stopped() }),
     );
 }
 
+type DemoFlags = { once?: boolean; verbose?: boolean };
 /** `once`: ends after the last step instead of staying up. Tests replace the stage by `set`. */
-type DemoOptions = { once: boolean; out: Output; signal: AbortSignal; set?: () => Promise<Stage> };
+type DemoOptions = DemoFlags & { out: Output; signal: AbortSignal; set?: () => Promise<Stage> };
 
 const STEPS = [...LEDGER_STEPS, ...PAYROLL_STEPS];
 /** Maximum time of a step. Each wait within a step ends earlier, so the error names the wait. */
@@ -31,7 +33,7 @@ const STEP_WITHIN_MS = 90_000;
  * Plays the demo and, unless `once`, stays up until `signal`. Returns 0 if every step succeeded. Always stops
  * everything and removes the scratch folder.
  */
-export async function runDemo({ once, out, signal, set = setStage }: DemoOptions): Promise<number> {
+export async function runDemo({ once, verbose, out, signal, set = setStage }: DemoOptions): Promise<number> {
   const began = performance.now();
   const stage = await set();
   const ending = new AbortController();
@@ -39,12 +41,14 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
   void stage.sidecar.failed.then((error) => ending.abort(error));
   try {
     out.print(`${out.color('bold', 'benefits-sidecar demo: census upload, deductions, payroll runs')}\n`);
-    printAddresses(out, stage);
-    if (!(await playDemo(out, stage, stopping))) return 1;
-    for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
+    if (verbose) printAddresses(out, stage);
+    if (!(await playDemo(out, stage, stopping, verbose))) return 1;
+    if (verbose) for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
     const seconds = ((performance.now() - began) / 1_000).toFixed(1);
     out.print(`\n${out.color('green', `All ${STEPS.length} steps succeeded in ${seconds} s.`)}`);
     if (once) return 0;
+    if (verbose) out.print('\nEverything keeps running:\n');
+    if (verbose) printAddresses(out, stage);
     await invite(out, stage);
     await aborted(stopping);
     if (signal.aborted) return 0;
@@ -57,15 +61,22 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
 }
 
 /** Plays the steps in order. Returns false after the first one that fails, and prints the reason. */
-export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal): Promise<boolean> {
+export async function playDemo(
+  out: Output,
+  stage: Stage,
+  stopping: AbortSignal,
+  verbose = false,
+): Promise<boolean> {
+  const ok = (text: string) => printWrapped(out, `   ${out.color('green', 'ok')}  `, text);
   const scene: Scene = {
     stage,
     now: systemClock,
-    show: (text, indent = 3) => printWrapped(out, ' '.repeat(indent), text),
-    confirm: (text) => printWrapped(out, `   ${out.color('green', 'ok')}  `, text),
+    show: (text, indent = 3) => verbose && printWrapped(out, ' '.repeat(indent), text),
+    confirm: (text) => verbose && ok(text),
+    summarize: (text) => verbose || ok(text),
   };
   for (const [index, step] of STEPS.entries()) {
-    out.print(`\n${out.color('bold', `${index + 1}. ${step.title}`)}`);
+    out.print(`${verbose ? '\n' : ''}${out.color('bold', `${index + 1}. ${step.title}`)}`);
     try {
       const limit = AbortSignal.any([stopping, AbortSignal.timeout(STEP_WITHIN_MS)]);
       // A step that takes too long or is stopped is abandoned.
@@ -108,11 +119,9 @@ async function invite(out: Output, stage: Stage): Promise<void> {
     '/v1/readiness',
     ...runs.slice(0, 1).map(({ id }) => `/v1/payroll-runs/${id}/lines`),
   ];
-  out.print('\nEverything keeps running:\n');
-  printAddresses(out, stage);
-  out.print('\nTo try the API, in another terminal:\n');
+  out.print('\nEverything keeps running. To try the API, in another terminal:\n');
   out.print(`  export API=${sidecar.api} TOKEN=${token}`);
   for (const path of paths) out.print(`  curl -H "Authorization: Bearer $TOKEN" "$API${path}"`);
   out.print(`\nIn a browser: ${sidecar.api} (sign in with the token)`);
-  out.print('\nCtrl-C ends the demo and removes its files.');
+  out.print('Ctrl-C ends the demo and removes its files. `demo --verbose` shows each event and line.');
 }

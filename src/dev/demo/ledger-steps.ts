@@ -33,7 +33,12 @@ export const LEDGER_STEPS: readonly Step[] = [
   },
 ];
 
-async function askForCensuses({ stage: { censuses, simulator }, show, confirm }: Scene): Promise<void> {
+async function askForCensuses({
+  stage: { censuses, simulator },
+  show,
+  confirm,
+  summarize,
+}: Scene): Promise<void> {
   for (const employerId of censuses.keys()) {
     show(`A signed event goes to the sidecar: census needed for ${employerId}.`);
     const event = await simulator.requestCensus(employerId);
@@ -45,9 +50,11 @@ async function askForCensuses({ stage: { censuses, simulator }, show, confirm }:
     );
     confirm(`The sidecar stored it and responded with ${delivery?.status}.`);
   }
+  summarize(`${counted(censuses.size, 'signed event')}: each was on disk before its response 204.`);
 }
 
-async function uploadCensuses({ stage, confirm }: Scene): Promise<void> {
+async function uploadCensuses({ stage, confirm, summarize }: Scene): Promise<void> {
+  let employees = 0;
   for (const [employerId, census] of stage.censuses) {
     const path = `/employer/${encodeURIComponent(employerId)}/census`;
     const upload = await waitFor(
@@ -66,12 +73,15 @@ async function uploadCensuses({ stage, confirm }: Scene): Promise<void> {
     );
     const times = stage.payroll.givenOut(employerId);
     expect(times > 0, `payroll to receive a request for the census of ${employerId}`, 'no request');
-    const received = counted((upload!.body as Census).employees.length, 'employee');
+    const { length } = (upload!.body as Census).employees;
+    employees += length;
+    const received = counted(length, 'employee');
     confirm(`${employerId}: the benefits service received ${received}, equal in every field to payroll's.`);
   }
+  summarize(`It received ${counted(employees, 'employee')}, equal in every field to payroll's.`);
 }
 
-async function completeSyncs({ stage, confirm }: Scene): Promise<void> {
+async function completeSyncs({ stage, confirm, summarize }: Scene): Promise<void> {
   for (const employerId of stage.censuses.keys()) {
     const [sync] = await waitFor(
       `one census sync of ${employerId}, completed`,
@@ -81,6 +91,9 @@ async function completeSyncs({ stage, confirm }: Scene): Promise<void> {
     const ms = Date.parse(String(sync?.completed_at)) - Date.parse(String(sync?.requested_at));
     confirm(`${employerId}: the census sync is completed, ${(ms / 1_000).toFixed(2)} s after the request.`);
   }
+  summarize(
+    `${counted(stage.censuses.size, 'census sync')} completed: ${[...stage.censuses.keys()].join(', ')}.`,
+  );
 }
 
 /** Throws when a sync failed, instead of waiting longer. */
@@ -110,7 +123,7 @@ const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
 /** The employee's contribution after the first and after the second change. */
 const CHANGED = { older: '150.00', newer: '165.00' };
 
-async function enroll({ stage, show, confirm }: Scene): Promise<void> {
+async function enroll({ stage, show, confirm, summarize }: Scene): Promise<void> {
   const { simulator, api } = stage;
   const events = [...stage.censuses.values()].flatMap(({ employees }) =>
     employees.flatMap(({ employee_id }, nth) =>
@@ -121,10 +134,9 @@ async function enroll({ stage, show, confirm }: Scene): Promise<void> {
   await simulator.deliverShuffled([...events, ...twice]);
   const arrivals = await arrivalsOf(stage, events);
   expectEqual('acknowledged deliveries', arrivals.length, events.length + twice.length);
-  show(
-    `${counted(events.length, 'enrollment')}, one event each, in ${arrivals.length} deliveries: ` +
-      `${arrivals.length - new Set(arrivals).size} duplicates, ${overtakenIn(arrivals, events)} out of order.`,
-  );
+  const deliveries = `${arrivals.length} deliveries`;
+  const disorder = `${arrivals.length - new Set(arrivals).size} duplicates, ${overtakenIn(arrivals, events)} out of order`;
+  show(`${counted(events.length, 'enrollment')}, one event each, in ${deliveries}: ${disorder}.`);
   await allApplied(stage);
   const versions = await api.list<VersionView>('/v1/deduction-versions');
   expectEqual(
@@ -136,9 +148,10 @@ async function enroll({ stage, show, confirm }: Scene): Promise<void> {
   expectEqual('deductions in the ledger', deductions.length, events.length);
   confirm(`All ${arrivals.length} deliveries were acknowledged.`);
   confirm(`The ledger has ${deductions.length} deductions: duplicates took effect once.`);
+  summarize(`${deliveries}, ${disorder}: ${deductions.length} deductions.`);
 }
 
-async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> {
+async function changeOutOfOrder({ stage, show, confirm, summarize }: Scene): Promise<void> {
   const { simulator, api } = stage;
   const before = await firstDeduction(stage, 'medical', 0);
   const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
@@ -172,9 +185,12 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
     `The older event with ${dollars(late.member_contribution)} arrived late: it is version ${late.version}, ` +
       `and the ledger still has ${dollars(after.member_contribution)}.`,
   );
+  summarize(
+    `${dollars(CHANGED.newer)} stays in effect. The older ${dollars(CHANGED.older)} is kept as version ${late.version}, late.`,
+  );
 }
 
-async function end({ stage, now, show, confirm }: Scene): Promise<void> {
+async function end({ stage, now, show, confirm, summarize }: Scene): Promise<void> {
   const { simulator, api } = stage;
   const before = await firstDeduction(stage, 'dental', 1);
   const dayOfNextMonth = (day: number): string =>
@@ -205,6 +221,7 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   expectEqual(`whether it applies on ${lastDay}`, await appliesOn(lastDay), true);
   expectEqual(`whether it applies on ${dayAfter}`, await appliesOn(dayAfter), false);
   confirm(`The deduction applies on ${lastDay}, and no longer on ${dayAfter}.`);
+  summarize(`It took effect once: it applies on ${lastDay}, and no longer on ${dayAfter}.`);
 }
 
 /** Returns the ids of these events in the order of their acknowledgments once no delivery is running. */
@@ -243,7 +260,7 @@ async function firstDeduction(
   throw new StepFailed(`a deduction for ${line_of_coverage} at ${employer_id} in the ledger`, 'none');
 }
 
-async function compareLedger({ stage, confirm }: Scene): Promise<void> {
+async function compareLedger({ stage, confirm, summarize }: Scene): Promise<void> {
   const { simulator, api, censuses } = stage;
   const held = simulator.deductions();
   const ledger = await api.list<DeductionView>('/v1/deductions');
@@ -281,6 +298,9 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
     open.map((check) => `${check.id}: ${check.findings.map(({ text }) => text).join(', ')}`).join('; '),
   );
   confirm(`All ${checks.length} readiness checks pass: a payroll run can trust this ledger.`);
+  summarize(
+    `All ${ledger.length} deductions are equal in every field. All ${checks.length} readiness checks pass.`,
+  );
 }
 
 export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {

@@ -60,7 +60,11 @@ async function runPayroll(scene: Scene): Promise<void> {
     const unexplained = lines.filter(({ explanation }) => explanation === '');
     expectEqual('lines without an explanation', unexplained, []);
     confirm(`${counted(lines.length, 'line')}: every amount is explained.`);
-    await finalize(scene, run, lines, payroll.others === 'accepted');
+    const totals = await finalize(scene, run, lines, payroll.others === 'accepted');
+    scene.summarize(`${run.id}: ${totals}.`);
+    const [line] = lines;
+    if (line !== undefined && payroll.others === 'accepted')
+      scene.summarize(`${line.employee_id}, ${line.line_of_coverage}: ${sentencesOf(line)[0]}`);
     if (payroll.others === 'scheduled') await runOthers(scene, payroll);
   }
 }
@@ -174,12 +178,11 @@ async function adjust(scene: Scene): Promise<void> {
     for (const line of lines)
       if (line.kind !== 'regular' || line.change !== 'same') printDemoLine(show, line);
     const due = adjustment?.member_amount ?? '';
-    const isRefund = due.startsWith('-');
-    confirm(
-      isRefund
-        ? `${dollars(due.slice(1))} too much was taken. This run returns it.`
-        : `${dollars(due)} too little was taken. This run takes it.`,
-    );
+    const settled = due.startsWith('-')
+      ? `${dollars(due.slice(1))} too much was taken. This run returns it.`
+      : `${dollars(due)} too little was taken. This run takes it.`;
+    confirm(settled);
+    scene.summarize(`${paid.employee_id}: ${settled}`);
     await finalize(scene, run, lines);
     if (payroll.others === 'accepted') await runOthers(scene, payroll);
 
@@ -189,6 +192,7 @@ async function adjust(scene: Scene): Promise<void> {
     const compared = counted(verified.lines, 'line');
     confirm(`${firstId}, recomputed from its ledger position, is identical: ${compared}.`);
   }
+  scene.summarize('Each first run, recomputed from its ledger position, is identical.');
 }
 
 /** Decides to take the open items of an employer with the next paycheck, as a person does in the console. */
@@ -232,14 +236,14 @@ function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'id'>): Promise<LineRec
 
 /**
  * Finalizes exactly the reviewed lines, after checking the run's totals against them. With `isAccepting`, accepts the
- * failed check by name, with a reason, for the report that was read.
+ * failed check by name, with a reason, for the report that was read. Returns the totals as text.
  */
 async function finalize(
   { stage, show, confirm }: Scene,
   { id }: PayrollRun,
   lines: readonly LineRecord[],
   isAccepting = false,
-): Promise<void> {
+): Promise<string> {
   const open = await stage.api.get<PayrollRun>(pathOf({ id }));
   const sum = (amounts: string[]) => amountOf(amounts.reduce((total, amount) => total + centsOf(amount), 0n));
   expectEqual(
@@ -256,6 +260,7 @@ async function finalize(
   expectEqual(`the checks accepted for ${id}`, run.accepted_checks, body.accept ?? []);
   const { member_amount, employer_amount } = run.totals;
   confirm(`Finalized: employees pay ${dollars(member_amount)}, the employer ${dollars(employer_amount)}.`);
+  return `employees ${dollars(member_amount)}, employer ${dollars(employer_amount)}`;
 }
 
 /** Prints a line of a run with its flags and the explanation of each amount. */
