@@ -107,6 +107,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
       step(`POST ${CHANGE}/${kind}`, 'change.report', { ...fields, employee_id: 'zoe' }),
     ),
     step(`POST ${CHANGE}/batch`, 'change.report', [ofZoe]),
+    step(`POST ${OF_EMPLOYER}/export`, 'employer.export'),
     step('POST /v1/names', 'name.show', { employee_ids: ['zoe'] }),
     step('POST /v1/deductions/import', 'deduction.import', [{ ...deduction, id: 'ded-old' }], { records: 2 }),
     step(`PUT ${OF_EMPLOYER}/census`, 'census.stage', census, { records: 2 }),
