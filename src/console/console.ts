@@ -12,6 +12,7 @@ import { changePages } from './pages/changes/change.ts';
 import { changeListPages } from './pages/changes/list.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
+import { firstFilePages } from './pages/first-file.ts';
 import { helpPages } from './pages/help.ts';
 import { homePages } from './pages/home.ts';
 import { itemActions } from './pages/items/decide.ts';
@@ -79,6 +80,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     secondApprovalActions(pages);
     censusPages(pages);
     censusUploads(pages);
+    firstFilePages(pages);
     changeListPages(pages);
     changePages(pages);
     auditPages(pages);

@@ -250,7 +250,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   const page = await stage.opened('/census/maple', { refusals: true });
   await choose(page, { name: 'census.CSV', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');
-  await page.getByText('is required: add its JSON file above, or set it in the file format').waitFor();
+  await page.getByText('is required: add its JSON file, or set it in the file format').waitFor();
   await page.getByText('For a CSV or Excel file: add the organization').click();
   const utf8 = JSON.stringify({ ...organization, legal_business_name: 'Bäckerei 🙂' }, null, 2);
   const file = { ...jsonFile([]), buffer: Buffer.from(utf8) };

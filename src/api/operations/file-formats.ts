@@ -1,7 +1,7 @@
 /** How an employer's files are read: set, shown, proposed from a file, and tried. */
 import { Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
-import { employeePath } from '../../census/reading.ts';
+import { CENSUS_FILE, employeePath } from '../../census/reading.ts';
 import { reviveSyncs } from '../../census/syncs.ts';
 import { proposeCensusFormat } from '../../census/try-format.ts';
 import { Organization } from '../../contract/census.ts';
@@ -119,6 +119,9 @@ export const putFileFormat = operation({
     'a file format was set',
   ],
 });
+
+/** The fields of a census, for a person to choose from. */
+export const CENSUS_FIELDS: readonly string[] = CENSUS_FILE.names;
 
 /** A file that a person tries. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;

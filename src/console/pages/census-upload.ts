@@ -19,7 +19,7 @@ type Changes = NonNullable<Report['changes']>;
 
 const LISTED = 200;
 /** As long as the listener takes to read a body. */
-const TIMEOUT = 'timeout:600s';
+export const TIMEOUT = 'timeout:600s';
 
 export function censusUploads(pages: Console): void {
   upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
@@ -39,7 +39,7 @@ export function censusUploads(pages: Console): void {
 /** For a missing organization of a CSV, the API names a header, and the form has a field. */
 function inForm(problem: Problem): Problem {
   if (problem.path !== 'organization') return problem;
-  return { ...problem, rule: 'is required: add its JSON file above, or set it in the file format' };
+  return { ...problem, rule: 'is required: add its JSON file, or set it in the file format' };
 }
 
 /** Returns who the user confirmed to be one person with an employee of another employer, and why. */
@@ -92,6 +92,7 @@ export function uploadForm(employerId: string): Html {
   return html`
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
+      <p>Files with the columns of your HR or payroll system: <a href=${`${censusPath(employerId)}/first-file`}>set how they are read</a>.</p>
       <p>First, each row is checked and compared with the last upload, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
       <form
         id="upload-form"
