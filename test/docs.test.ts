@@ -68,8 +68,8 @@ t.test('the list of pages links to every page of the docs', async (t) => {
 /** A page longer than this is two pages. */
 const PAGE_WORDS = 1_800;
 /** Users read at most this much, without generated parts. */
-const PAGES = 25;
-const WORDS = 23_300;
+const PAGES = 24;
+const WORDS = 22_000;
 
 /** Returns how many words of the page are written by hand. */
 function wordsOf(page: string): number {

@@ -1,6 +1,6 @@
 /**
  * Payroll cases over HTTP, from a census and reported changes to the lines of a run. Every expected amount was computed by
- * hand from docs/amounts.md.
+ * hand from docs/payroll-settings.md.
  */
 import { compensationChange, newHire, payRate } from '../contract/samples.ts';
 import { every } from '../payroll/calendars.ts';

@@ -1,4 +1,4 @@
-/** Which pay dates take a deduction, over HTTP. Every expected amount was computed by hand from docs/amounts.md. */
+/** Which pay dates take a deduction, over HTTP. Every expected amount was computed by hand from docs/payroll-settings.md. */
 import type { PayDate } from '../../src/payroll/settings/schedules.ts';
 import { every } from '../payroll/calendars.ts';
 import { onEitherEngine } from '../support/engine.ts';

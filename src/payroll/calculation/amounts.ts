@@ -1,4 +1,4 @@
-/** The amount of a deduction for one paycheck, to the cent, with its working: docs/amounts.md. */
+/** The amount of a deduction for one paycheck, to the cent, with its working: docs/payroll-settings.md. */
 import type { PayFrequency } from '../../contract/employee.ts';
 import { type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
 import { amountOn, type DateShare, isEven } from './calendar.ts';

@@ -1,4 +1,4 @@
-/** The pay dates of a year and the share of the year that each takes: "Pay dates" in docs/amounts.md. Pure. */
+/** The pay dates of a year and the share of the year that each takes: "Pay dates" in docs/payroll-settings.md. Pure. */
 import Type, { type Static } from 'typebox';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { closed, day, nullable } from '../../contract/fields.ts';

@@ -1,9 +1,9 @@
-/** The regular pay dates of a calendar year: "Pay dates" in docs/amounts.md. Days are YYYY-MM-DD. */
+/** The regular pay dates of a calendar year: "Pay dates" in docs/payroll-settings.md. Days are YYYY-MM-DD. */
 import { Temporal } from 'temporal-polyfill';
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { Problem } from '../../errors.ts';
 
-/** Periods of a deduction per year (docs/amounts.md). A calendar year may have more or fewer pay dates. */
+/** Periods of a deduction per year (docs/payroll-settings.md). A calendar year may have more or fewer pay dates. */
 export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
   monthly: 12,
   semimonthly: 24,

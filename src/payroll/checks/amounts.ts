@@ -103,7 +103,7 @@ export const CHECK_BEYOND_YEAR: RunCheck<Beyond> = {
   advice:
     'Contributions per paycheck add up to more or less than a year of them, because the year has another number of pay dates. Mark a date in the pay schedule as not taking them if it should not.',
   passed: 'No contribution per paycheck adds up to more or less than a year of them on this check.',
-  fixed: { at: 'settings', query: {}, docs: 'amounts.md#pay-dates' },
+  fixed: { at: 'settings', query: {}, docs: 'payroll-settings.md#pay-dates' },
 };
 
 /** Returns the place of the check in the year; null if it is an ordinary one, or takes its share of a year that is divided. */
@@ -117,7 +117,7 @@ function placeOf(terms: RunTerms): string | null {
   return `check ${k}, the last of a year with fewer than ${periods}`;
 }
 
-/** Reports what an off-cycle run takes in addition to the pay dates of the year: docs/amounts.md. */
+/** Reports what an off-cycle run takes in addition to the pay dates of the year: docs/payroll-settings.md. */
 export const OFF_CYCLE_ADDS: RunCheck<Found & { employees: number; member: Cents }> = {
   id: 'off-cycle-adds',
   title: 'An off-cycle run takes amounts beyond the year',

@@ -159,7 +159,7 @@ export const ABSENT: RunCheck = {
   passed: 'Every employee with a line is in the newest census.',
 };
 
-/** Reports changes of pay frequency or employer within the year: "A change of pay frequency" in docs/amounts.md. */
+/** Reports changes of pay frequency or employer within the year: "A change of pay frequency" in docs/payroll-settings.md. */
 export const FREQUENCY_MOVED: RunCheck = {
   id: 'frequency-moved',
   title: 'Employees changed their pay frequency or employer',
@@ -173,7 +173,7 @@ export const FREQUENCY_MOVED: RunCheck = {
   advice:
     'This is the first paycheck of these employees since the change. Check the amounts of this month: the old and the new paychecks may take more or less than a month.',
   passed: 'No employee changed the pay frequency or the employer since the last run.',
-  fixed: { docs: 'amounts.md#a-change-of-pay-frequency' },
+  fixed: { docs: 'payroll-settings.md#a-change-of-pay-frequency' },
 };
 
 /**

@@ -1,4 +1,4 @@
-/** The calendar of a run: the pay dates of its employer's schedule, with their shares ("Pay dates" in docs/amounts.md). */
+/** The calendar of a run: the pay dates of its employer's schedule, with their shares ("Pay dates" in docs/payroll-settings.md). */
 import type { Db, Trx } from '../../database/tables.ts';
 import { AppError, type Problem, refused } from '../../errors.ts';
 import { type Calendar, calendarOf, type RanDate } from '../calculation/calendar.ts';

@@ -228,7 +228,7 @@ export function byYear(schedules: readonly Schedule[]): SchedulesByYear {
 const schedulesBody = compile(PaySchedulesRequest);
 
 /**
- * Returns the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/amounts.md, "Pay dates".
+ * Returns the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/payroll-settings.md, "Pay dates".
  * Throws SETTINGS_REFUSED.
  */
 export function checkSchedules(body: unknown, year: string): YearSchedules {

@@ -139,8 +139,8 @@ t.test('amounts are correct when more amounts than the cache holds differ', asyn
   t.equal(amountOf(15_000), 6_923n);
 });
 
-t.test('docs/amounts.md names every option of a calendar', async (t) => {
-  const page = readFileSync(new URL('../../../docs/amounts.md', import.meta.url), 'utf8');
+t.test('docs/payroll-settings.md names every option of a calendar', async (t) => {
+  const page = readFileSync(new URL('../../../docs/payroll-settings.md', import.meta.url), 'utf8');
   const missing = [...TAKES, ...APPLIES_ON].filter((name) => !page.includes(`\`${name}\``));
   t.strictSame(missing, []);
 });

@@ -1,4 +1,4 @@
-/** The first run after a change of pay frequency or employer is named: "A change of pay frequency" in docs/amounts.md. */
+/** The first run after a change of pay frequency or employer is named: "A change of pay frequency" in docs/payroll-settings.md. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { NewFact } from '../../../src/ledger/roster.ts';
