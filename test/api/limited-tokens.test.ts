@@ -1,19 +1,62 @@
 /** Asks every route with a token limited to one employer: for its own ids, another employer's, and unknown ids. */
 import type { Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { recordAssignment } from '../../src/ledger/assignments.ts';
+import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { allows, SCOPES, type Scope } from '../../src/security/scopes.ts';
 import { census, employee, newHire } from '../contract/samples.ts';
+import { ACTING } from '../support/audit.ts';
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, employ, LATELY, schedule, setSchedules, sync } from '../support/payroll.ts';
+import {
+  bodyOn,
+  EMPLOYER,
+  employ,
+  finalized,
+  LATELY,
+  override,
+  schedule,
+  setCodes,
+  setPolicy,
+  setSchedules,
+  sync,
+  taken,
+} from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { listenerObserving, OPENING, PAY_DATE, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Answer, Request } from './start.ts';
 
 const FOREIGN = 'globex';
+const REASON = { reason: 'a test' };
 
 /** The ids of a kind of resource: at the token's employer, at another employer, and an unknown id. */
 type Ids = Readonly<Record<'own' | 'foreign' | 'unknown', string>>;
 
 type World = Payroll & { ids: Readonly<Record<string, Ids>> };
+
+/** Adds what each list of an employer shows: settings, decisions, an assignment, and what people did with its runs. */
+async function fillLists(db: Db, employer: string, runs: readonly string[], deduction_id: string) {
+  const [employee = '', open = '', final = ''] = runs;
+  await setCodes(
+    db,
+    [{ line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'X1', treatment: null }],
+    employer,
+  );
+  await setPolicy(db, {}, '2020-01-01', employer);
+  await override(db, open, employee, deduction_id);
+  await finalized(db, final, bodyOn('2026-07-03', { employer_id: employer }));
+  await taken(db, final, { employee_id: employee, amount: '0.00' });
+  const concerned = { employee, employers: [employer] };
+  const assignment = { deduction_id, employer_id: employer, effective_on: '2026-01-01', reason: 'a test' };
+  const approval = {
+    ...{ runId: open, employerId: employer, action: 'finalize' as const, etag: 'etag' },
+    ...{ person: 'ann', checks: [], findings: [], reason: 'reviewed' },
+  };
+  await transact(db, async (trx) => {
+    await recordAssignment(trx, assignment, concerned, ACTING);
+    await insertApproval(trx, approval, ACTING);
+  });
+}
 
 /** Two employers with an employee, a deduction, runs, a sync and a change each. Every id of the other one has its name. */
 async function startWorld(t: Test): Promise<World> {
@@ -31,6 +74,8 @@ async function startWorld(t: Test): Promise<World> {
   const censuses = [(await stage(EMPLOYER, 'emp-1')).json.id, (await stage(FOREIGN, 'globex-emp')).json.id];
   await put('own-run');
   await put('globex-run', { ...bodyOn(PAY_DATE), employer_id: FOREIGN });
+  await fillLists(db, EMPLOYER, ['emp-1', 'own-run', 'own-final'], 'ded-1');
+  await fillLists(db, FOREIGN, ['globex-emp', 'globex-run', 'globex-final'], 'globex-ded');
   const openItem = async (employer: string, id: string, employee_id: string) => {
     const of = `/v1/employers/${employer}`;
     const { status, text } = await call({
@@ -39,7 +84,9 @@ async function startWorld(t: Test): Promise<World> {
       body: { items: [{ ...OPENING, id, employee_id }] },
     });
     if (status >= 300) throw new Error(text);
-    const { data } = (await call({ url: `${of}/open-items?employee_id=${employee_id}` })).json;
+    const decisions = [{ employee_id, action: 'hold' }];
+    await call({ method: 'POST', url: `${of}/open-items/decisions`, body: { decisions, ...REASON } });
+    const { data } = (await call({ url: `${of}/open-items?kind=opening` })).json;
     return data[0].id as string;
   };
   const items = [
@@ -62,6 +109,7 @@ async function startWorld(t: Test): Promise<World> {
     ids: {
       employer_id: { own: EMPLOYER, foreign: FOREIGN, unknown: 'none' },
       run_id: { own: 'own-run', foreign: 'globex-run', unknown: 'none' },
+      final_run_id: { own: 'own-final', foreign: 'globex-final', unknown: 'none' },
       employee_id: { own: 'emp-1', foreign: 'globex-emp', unknown: 'none' },
       deduction_id: { own: 'ded-1', foreign: 'globex-ded', unknown: 'none' },
       event_id: { own: 'evt-1', foreign: 'globex-evt', unknown: 'none' },
@@ -84,8 +132,6 @@ async function startWorld(t: Test): Promise<World> {
     },
   };
 }
-
-const REASON = { reason: 'a test' };
 
 const DECISION = (id: (name: string) => string) => ({
   decisions: [{ employee_id: id('employee_id'), action: 'hold' }],
@@ -216,6 +262,14 @@ function withId(value: unknown, [step, ...rest]: readonly string[], id: string):
   return { ...fields, [step]: isList ? [id] : withId(fields[step], rest, id) };
 }
 
+/** What only a final run has. */
+const OF_FINAL_RUN = /\/(taken|verify|evidence)$/;
+
+function idOf({ ids }: World, pattern: string, name: string, whose: keyof Ids): string {
+  const isFinal = name === 'run_id' && OF_FINAL_RUN.test(pattern);
+  return ids[isFinal ? 'final_run_id' : name]?.[whose] ?? 'none';
+}
+
 /** Returns the parameter of the query by which a route is asked about one employer, or else one employee. */
 function filterOf(world: World, pattern: string, method: string): string | undefined {
   const { parameters } = inputsOf(world, pattern, method);
@@ -246,7 +300,7 @@ onEitherEngine('a limited token gets the same for an id of another employer as f
       if (needed !== 'any' && needed !== 'self' && !isEnough) continue;
       const route = `${methods[0]} ${pattern}`;
       const ask = async (whose: keyof Ids): Promise<Answer> => {
-        const id = (name: string): string => ids[name]?.[whose] ?? 'none';
+        const id = (name: string): string => idOf(world, pattern, name, whose);
         const path = pattern.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(id(name)));
         const name = filterOf(world, pattern, methods[0] as string);
         const url = name === undefined ? path : `${path}?${name}=${encodeURIComponent(id(name))}`;
@@ -271,6 +325,36 @@ onEitherEngine('a limited token gets the same for an id of another employer as f
     }
   }
   t.strictSame(await rowsOfForeign(world), kept, 'nothing of the other employer changed');
+});
+
+/** The lists that operations are about, by the name of their field. Others are parts of a resource. */
+const ROWS = /^(data|findings|overrides|approvals|codes|versions|assignments|schedules)$/;
+
+/** Returns the numbers of rows of the lists in a response. */
+function countsIn({ json }: Answer): number[] {
+  const lists = Object.entries((json ?? {}) as object).filter(([name]) => ROWS.test(name));
+  return lists.map(([, rows]) => rows.length);
+}
+
+onEitherEngine('each list of the matrix has a row of the token and a row that it must hide', async (t) => {
+  const world = await startWorld(t);
+  const { app, call, tokenFor } = world;
+  const tokens = { own: await tokenFor([EMPLOYER], 'all'), foreign: await tokenFor([FOREIGN], 'all') };
+  let lists = 0;
+  for (const { methods, url: pattern, scope, hidden, employers: rule } of app.routeTable.routes) {
+    if (methods[0] !== 'GET' || scope === 'public' || hidden || rule === 'refused' || rule === 'none')
+      continue;
+    for (const whose of ['own', 'foreign'] as const) {
+      const id = (name: string): string => encodeURIComponent(idOf(world, pattern, name, whose));
+      const name = filterOf(world, pattern, 'GET');
+      const path = pattern.replace(/:([a-z_]+)/g, (_, param: string) => id(param));
+      const answer = await call({ url: name ? `${path}?${name}=${id(name)}` : path, token: tokens[whose] });
+      const counts = countsIn(answer);
+      lists += counts.length;
+      t.notOk(counts.includes(0), `${whose}: ${pattern} lists nothing: fill the world`);
+    }
+  }
+  t.ok(lists > 30, `${lists} lists`);
 });
 
 /** Where a foreign id is refused in another way than an unknown one, and how. */
