@@ -193,7 +193,7 @@ function exampleOf(schema: Schema, schemas: Schemas, component = '', field = '')
   const name = typeof schema.$ref === 'string' ? (schema.$ref.split('/').at(-1) as string) : null;
   if (name !== null) return exampleOf(schemas[name] as Schema, schemas, name);
   const [first] = (schema.oneOf ?? schema.anyOf ?? []) as Schema[];
-  if (first !== undefined && schema.type === undefined) return exampleOf(first, schemas, component);
+  if (first !== undefined && schema.type === undefined) return exampleOf(first, schemas, component, field);
   const types = [schema.type].flat();
   if ('const' in schema) return schema.const;
   if (types.includes('object')) return objectOf(schema, schemas, component);
@@ -203,8 +203,16 @@ function exampleOf(schema: Schema, schemas: Schemas, component = '', field = '')
   if (types.includes('boolean')) return false;
   if (types.includes('integer')) return (schema.minimum as number | undefined) ?? 1;
   if (schema.format === 'date') return '2026-07-17';
-  return schema.format === 'date-time' ? CREATED : 'text';
+  return BY_NAME.find(([names]) => names.test(field))?.[1] ?? 'text';
 }
+
+/** What the name of a field states of its text. */
+const BY_NAME: readonly (readonly [names: RegExp, value: string])[] = [
+  [/_at$/, CREATED],
+  [/_(on|date)$/, '2026-07-17'],
+  [/^year$/, '2026'],
+  [/_(amount|difference)$/, '69.23'],
+];
 
 function objectOf({ properties = {}, required = [] }: Schema, schemas: Schemas, component: string): object {
   const fields = Object.entries(properties).map(([field, schema]) => {

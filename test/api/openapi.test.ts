@@ -200,8 +200,11 @@ t.test('every operation has examples, and every JSON body a name', async (t) => 
   const { operations } = await read(t);
   for (const operation of operations) {
     for (const content of [operation.requestBody?.content ?? {}, ...successOf(operation)]) {
-      for (const [type, { example }] of Object.entries(content))
+      for (const [type, { example }] of Object.entries(content)) {
         t.not(example, undefined, `${operation.name} ${type}`);
+        const plain = /"\w*(?:_at|_on|date|year|amount|difference)":"text"/.exec(JSON.stringify(example));
+        t.equal(plain, null, `${operation.name}: no date, time or amount is "text"`);
+      }
     }
     const body = operation.requestBody?.content[JSON_TYPE];
     if (body !== undefined) t.type(body.schema.$ref, 'string', `${operation.name}: its body is a component`);
