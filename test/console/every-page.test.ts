@@ -20,7 +20,7 @@ const PAGES = [
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
   ...['/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
   ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
-  ...['/census', `/census/${EMPLOYER}`, '/census/unknown', '/changes', '/changes/none', '/audit'],
+  ...['/census', `/census/${EMPLOYER}`, '/census/unknown', '/changes', '/changes/none', '/audit', '/audit/1'],
   ...['/operations', '/notifications', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
 /** The same pages with other parameters. */
@@ -109,6 +109,31 @@ async function assertAmounts(t: Test, page: Page, path: string): Promise<string[
   }
   return amounts.map(({ text }) => text);
 }
+
+/** Resources of the month. */
+const IDS: Readonly<Record<string, string>> = {
+  ...{ run_id: 'r', record_id: '1', event_id: 'evt-second', deduction_id: 'ded-1' },
+  ...{ employee_id: 'emp-1', employer_id: EMPLOYER },
+};
+
+t.test('the list of pages has every page', async (t) => {
+  const { app, tokenWith, changeId } = await month(t);
+  const headers = { authorization: `Bearer ${await tokenWith('all')}` };
+  const listed = [...PAGES, `/changes/${changeId}`].map((path) => path.split('?')[0] as string);
+  const routes = app.routeTable.routes.filter(({ hidden, methods }) => hidden && methods.includes('GET'));
+  let pages = 0;
+  for (const { url: pattern } of routes) {
+    if (/^\/(assets|docs|live|sign-in)/.test(pattern)) continue;
+    const url = pattern.replace(/:(\w+)/g, (_, name: string) => IDS[name] ?? changeId);
+    const { statusCode, body } = await app.inject({ url, headers });
+    // A part of a page is no document, and some parts need parameters.
+    if (statusCode !== 200 || !body.startsWith('<!doctype html>')) continue;
+    pages += 1;
+    const isListed = listed.some((path) => new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path));
+    t.ok(isListed, `${pattern} is a page: add it to PAGES`);
+  }
+  t.ok(pages > 20, `${pages} pages`);
+});
 
 t.test('every page is accessible, fits a phone, formats amounts and names no command', async (t) => {
   const { signedIn, changeId } = await month(t);
