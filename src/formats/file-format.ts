@@ -6,7 +6,7 @@ import { MEANING_RULES } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { type NamedColumns, nearestName } from './csv-header.ts';
 
-export const FILE_KINDS = ['census', 'deductions'] as const;
+export const FILE_KINDS = ['census', 'deductions', 'payroll'] as const;
 export type FileKindName = (typeof FILE_KINDS)[number];
 
 /** The fields that a kind of file has, with the schema of those whose values may be repaired. */
@@ -20,11 +20,15 @@ export type FileKind = NamedColumns & {
   readonly words?: Readonly<Record<string, readonly string[]>>;
   /** Fields that a row need not have, because their values follow from another one. */
   readonly follows?: Readonly<Record<string, readonly string[]>>;
+  /** Returns the field of a header that only an employer's settings explain. */
+  fieldOf?(header: string): string | null;
+  /** Returns the problems of fields together. */
+  problemsOf?(fields: readonly string[]): Problem[];
 };
 
 /** Returns the schema of a field whose values may be repaired. */
 export function schemaOf({ schemas }: FileKind, field: string): TSchema | undefined {
-  return schemas.get(field.replaceAll(/\[\d+\]/g, '[0]'));
+  return schemas.get(field.replace(/\[.+\]/, '[0]'));
 }
 
 /** The rules by which values change, which a format confirms by column. */
@@ -34,7 +38,7 @@ export type RepairRule = (typeof REPAIR_RULES)[number];
 /** What every row of a file may have in common, of any kind. */
 const CONSTANT_FIELDS = [
   ...['employment_status', 'hours_worked', 'pay_rate[0].period', 'pay_frequency'],
-  ...['line_of_coverage', 'taxability', 'period', 'employer_contribution'],
+  ...['line_of_coverage', 'taxability', 'period', 'employer_contribution', 'over'],
 ] as const;
 type ConstantField = (typeof CONSTANT_FIELDS)[number];
 
@@ -54,6 +58,13 @@ const Column = closed({
     Type.Array(oneOfDescribed(REPAIR_RULES, 'A rule by which values of the column may change.'), {
       description:
         'The confirmed rules. A value that another rule would change refuses the file. Default: none.',
+    }),
+  ),
+  value: Type.Optional(
+    Type.String({
+      maxLength: NAME_CHARACTERS_MAX,
+      description:
+        'What a payroll file that is written has in this column of every row. Only without a field. Default: nothing.',
     }),
   ),
 });
@@ -111,7 +122,7 @@ type FormatBody = Static<typeof FormatBody>;
 
 export type FileFormat = {
   sheet: string | null;
-  columns: readonly { header: string; field: string | null; rules: readonly RepairRule[] }[];
+  columns: readonly { header: string; field: string | null; rules: readonly RepairRule[]; value?: string }[];
   constants: Readonly<Record<string, string>>;
   id_prefix: string | null;
   leave_out: readonly { header: string; values: readonly string[]; reason: string }[];
@@ -144,10 +155,11 @@ function formatOf({
 }: FormatBody): FileFormat {
   return {
     sheet,
-    columns: columns.map(({ header, field, rules = [] }) => ({
+    columns: columns.map(({ header, field, rules = [], value }) => ({
       header,
       field,
       rules: [...new Set(rules)].sort(),
+      ...(value !== undefined && { value }),
     })),
     constants: constants as Record<string, string>,
     id_prefix,
@@ -159,8 +171,10 @@ function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Pro
   const { names, required, what, words, follows = {} } = kind;
   const headers = columns.map(({ header }) => headerKey(header));
   const fields = columns.map(({ field }) => field);
-  const problems = columns.flatMap(({ field }, index): Problem[] => {
+  const problems = columns.flatMap(({ field, value }, index): Problem[] => {
     const at = `columns[${index}]`;
+    if (field !== null && value !== undefined)
+      return [{ path: `${at}.value`, rule: 'must not be given if the column has a field' }];
     const first = headers.indexOf(headers[index] as string);
     if (first < index) return [{ path: `${at}.header`, rule: `is the same as columns[${first}].header` }];
     if (field === null) return [];
@@ -178,6 +192,7 @@ function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Pro
   return [
     ...problems,
     ...missing.map((field) => ({ path: 'columns', rule: `must have a column for the field ${field}` })),
+    ...(kind.problemsOf?.(fields.filter((field) => field !== null)) ?? []),
   ];
 }
 

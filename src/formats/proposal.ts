@@ -32,7 +32,9 @@ export function proposeFormat(
   const outside = new Map<string, Set<string>>();
   const find: FormatFinder = {
     isColumn: (cell) =>
-      earlier.has(headerKey(cell)) || kind.isName(cell) || usualName(cell, names, words) !== null,
+      earlier.has(headerKey(cell)) ||
+      kind.isName(cell) ||
+      (kind.fieldOf?.(cell) ?? usualName(cell, names, words)) !== null,
     sheet: before?.sheet ?? null,
     formatFor(header) {
       const { constants, id_prefix, leave_out } = before ?? EMPTY_FORMAT;
@@ -40,7 +42,9 @@ export function proposeFormat(
       const columns = [...new Set(header)].flatMap((name) => {
         if (name === '') return [];
         const rules = earlier.get(headerKey(name))?.rules ?? [];
-        return [{ header: name, field: fields.get(name) ?? null, rules }];
+        const field = fields.get(name) ?? null;
+        const value = field === null ? earlier.get(headerKey(name))?.value : undefined;
+        return [{ header: name, field, rules, ...(value !== undefined && { value }) }];
       });
       const lacking = ([field]: [string, string]) => columns.every((column) => column.field !== field);
       const known = new Set(columns.map((column) => headerKey(column.header)));
@@ -127,6 +131,7 @@ function fieldsOf(
   give((name) => earlierField(name) ?? null);
   give((name) => (kind.isName(name) ? name : null));
   give((name, free) => free.find((field) => folded(field) === folded(name)) ?? null);
+  give((name) => kind.fieldOf?.(name) ?? null);
   give((name, free) => usualName(name, free, kind.words));
   return fields;
 }

@@ -5,6 +5,7 @@ import type { Problem } from '../errors.ts';
 import { isAppError } from '../errors.ts';
 import { unreadable, unreadableFor } from './bytes.ts';
 import {
+  asWritten,
   bareOf,
   brokenRow,
   type CsvRecord,
@@ -262,7 +263,8 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };
       const values = columns.map(({ field, index, read }) => {
         const value = read(cells[index] ?? '', line);
-        return field === 'employee_id' ? withPrefix(format.id_prefix, value) : value;
+        if (field !== 'employee_id' || format.id_prefix === null) return value;
+        return withPrefix(format.id_prefix, asWritten(value));
       });
       const idProblems = columns.flatMap(({ field }, at) =>
         DIGIT_FIELDS.has(field) && SHORTENED.test(values[at] as string)

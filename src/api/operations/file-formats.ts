@@ -16,7 +16,7 @@ import { strictCsv } from '../../formats/strict-csv.ts';
 import { WORKBOOK_TYPE } from '../../formats/workbook/bounds.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
 import { newFormat, putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
-import { proposeRowFormat, ROW_LISTS, throughRowFormat } from '../../payroll/settings/row-files.ts';
+import { proposeRowFormat, rowPath, throughRowFormat } from '../../payroll/settings/row-files.ts';
 import { actingIn } from '../auth.ts';
 import { FileRepairs, viewRepairs } from '../file-repairs.ts';
 import { type BodyStream, type Call, operation, type Parts } from '../operation.ts';
@@ -218,7 +218,7 @@ async function converted(
     throw conflict(
       `The employer has no file format of the kind ${kind}. Propose one of the file, and set it.`,
     );
-  const pathOf = (row: number) => (kind === 'census' ? employeePath(row) : `${ROW_LISTS[kind]}[${row}]`);
+  const pathOf = (row: number) => (kind === 'census' ? employeePath(row) : rowPath(kind, row));
   return Readable.from(await strictCsv(reader.records(body), pathOf), { objectMode: false });
 }
 

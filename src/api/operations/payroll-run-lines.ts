@@ -11,14 +11,18 @@ import { NamedLine, TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
 import { linesAfter, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
+import { payrollCsv } from '../../payroll/lifecycle/payroll-csv.ts';
 import { auditHeadOf } from '../../payroll/lifecycle/run-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
 import { notFinalized, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
+import { type Through, throughPayrollFormat } from '../../payroll/settings/row-files.ts';
 import { record } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
+import { NullableRepairs, viewRepairs } from '../file-repairs.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
+import { invalid } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, limit, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
@@ -30,6 +34,12 @@ const LineQuery = field.closed({
     field.oneOfDescribed(CHANGES, 'Only lines with this change from the previous finalized run.'),
   ),
   flag: Type.Optional(field.oneOfDescribed(FLAG_NAMES, 'Only lines with this flag.')),
+  file_format: Type.Optional(
+    field.oneOfDescribed(
+      ['payroll'],
+      'Only for CSV, without filters: the columns, codes and IDs of the employer’s file format of this kind, to load into payroll.',
+    ),
+  ),
   download: flag(
     'Record that the caller downloads the lines, for the field `last_download` of a final run. Only for files.',
   ),
@@ -66,6 +76,7 @@ export const listPayrollRunLines = operation({
   runWork: 'lines',
   async run(call, parts) {
     const { query } = call;
+    assertPayrollCsv(query, 'json');
     const from = linePosition.decode(query.cursor);
     const { stored, position, shown } = await linesFor(call, parts, from);
     if (from !== undefined && from.position !== position) {
@@ -78,12 +89,15 @@ export const listPayrollRunLines = operation({
   // The lines are streamed while they are computed.
   async files(call, parts, format) {
     const { db, now } = parts;
+    assertPayrollCsv(call.query, format);
     const { stored, pages, shown } = await linesFor(call, parts);
     const { state, run_id, employer_id } = stored;
+    const ofPayroll = call.query.file_format === undefined ? null : await payrollCsv(db, stored, pages);
     if (call.query.download === true && state !== 'open') {
       const download = { action: 'run.download', resource: run_id, employer: employer_id } as const;
       await transact(db, (trx) => record(trx, actingIn(call, now()), download));
     }
+    if (ofPayroll !== null) return { ...ofPayroll, headers: await headersOf(parts, stored) };
     return {
       rows: format === 'csv' ? linesIn(pages) : linesIn(shown),
       csv: (lines: AsyncIterable<readonly LineRecord[]>) => csvOfLines(stored, lines),
@@ -91,6 +105,18 @@ export const listPayrollRunLines = operation({
     };
   },
 });
+
+/** Throws INVALID_REQUEST for a payroll file of some lines or of another content type. */
+function assertPayrollCsv({ file_format, employee_id, kind, change, flag }: LineQuery, format: string): void {
+  if (file_format === undefined) return;
+  const rule = 'must be omitted: a payroll file has the whole run';
+  const filters = Object.entries({ employee_id, kind, change, flag }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const problems = filters.map(([path]) => ({ path, rule }));
+  if (format !== 'csv') problems.push({ path: 'file_format', rule: 'is only for text/csv' });
+  if (problems.length > 0) throw invalid(problems);
+}
 
 /** Returns the lines that a query names, as they are stored and as the caller sees them. */
 async function linesFor(
@@ -167,9 +193,26 @@ const AuditedRow = field.component(
   'A payroll amount of an employee. All rows must use the same identifying fields.',
 );
 
+const ReadTakenReport = field.component(
+  'TakenReport',
+  { ...TakenReport.properties, repairs: NullableRepairs },
+  'The recorded report.',
+);
+
+const ReadAudit = field.component(
+  'PayrollRunAudit',
+  { ...Audit.properties, repairs: NullableRepairs },
+  'The comparison of a run with the payroll file.',
+);
+
+function repairsOf(through: Through | null, { caller }: Pick<Call, 'caller'>) {
+  const repairs = through?.repairs() ?? null;
+  return repairs && viewRepairs(repairs, caller);
+}
+
 const WORDS =
   'Send JSON `{"lines": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. Amounts ' +
-  'are strings. At most 64 MiB.';
+  'are strings. At most 64 MiB. A CSV with other columns is read through the employer’s file format of the kind `payroll`.';
 
 export const recordTaken = operation({
   id: 'recordTaken',
@@ -187,15 +230,22 @@ export const recordTaken = operation({
   }),
   body: fileOf(field.component('TakenRequest', { lines: Type.Array(TakenRow, { minItems: 1 }) })),
   rows: TAKEN_COLUMNS,
-  response: { 200: TakenReport },
+  response: { 200: ReadTakenReport },
   refuses: ['NOT_FOUND', 'TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
-  async run(call, { db, now }) {
+  async run(call, parts) {
+    const { db, now } = parts;
     const stored = await storedRun(db, call.params.run_id);
     if (stored.state !== 'finalized') throw notFinalized(stored);
     const acting = actingIn(call, now());
-    const recorded = await takeReport(db, stored, call.body(), acting, call.idempotencyKey);
+    const through = await throughPayrollFormat(parts, stored, 'taken');
+    const rows = call.body(through?.reader());
+    const recorded = await takeReport(db, stored, rows, acting, call.idempotencyKey, through?.isRead);
+    if (through?.isRead()) await transact(db, (trx) => through.noteRead(trx));
     const { isRepeated: isUnchanged, ...report } = recorded;
-    return new Answer(report, { isUnchanged, logged: { employer_id: stored.employer_id } });
+    return new Answer(
+      { ...report, repairs: repairsOf(through, call) },
+      { isUnchanged, logged: { employer_id: stored.employer_id } },
+    );
   },
   logs: ({ params }, { lines }) => [{ ...params, count: lines }, 'deductions taken were recorded'],
 });
@@ -246,12 +296,17 @@ export const auditPayrollRun = operation({
   params: RunId,
   body: fileOf(field.component('AuditRequest', { lines: Type.Array(AuditedRow, { minItems: 1 }) })),
   rows: AUDIT_COLUMNS,
-  response: { 200: Audit },
+  response: { 200: ReadAudit },
   refuses: ['NOT_FOUND', 'TOO_SLOW', 'RUN_REFUSED', 'ROWS_REFUSED'],
   runWork: 'audit',
-  async run({ params, body }, { db }) {
-    const stored = await storedRun(db, params.run_id);
+  async run(call, parts) {
+    const { db } = parts;
+    const stored = await storedRun(db, call.params.run_id);
     const { pages } = await linesOfRun(db, stored);
-    return auditRun(db, { employerId: stored.employer_id, pages }, body());
+    const through = await throughPayrollFormat(parts, stored, 'audit');
+    const rows = call.body(through?.reader());
+    const run = { employerId: stored.employer_id, pages };
+    const audit = await auditRun(db, run, rows, { isBySide: () => through?.isBySide() === true });
+    return { ...audit, repairs: repairsOf(through, call) };
   },
 });

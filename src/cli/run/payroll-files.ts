@@ -3,6 +3,7 @@ import type { ResultOf } from '../../api/operation.ts';
 import { auditPayrollRun, listTakenLines, recordTaken } from '../../api/operations/payroll-run-lines.ts';
 import { dollars } from '../../money.ts';
 import type { Command } from '../command.ts';
+import { printRepairs } from '../file-formats.ts';
 import { addOperation } from '../operation-command.ts';
 import { type Column, counted, type Output, printTable } from '../output.ts';
 
@@ -12,8 +13,10 @@ export function addPayrollFileCommands(run: Command): void {
     examples: ['mb-2026-07 taken.csv'],
     arguments: ['run_id'],
     file: 'employee_id, amount (0.00 without a line: nothing was taken), line_of_coverage or payroll_code, and over: true if more was taken',
-    print: (out, { id, lines, owed }) =>
-      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`),
+    print(out, { id, lines, owed, repairs }) {
+      printRepairs(out, repairs);
+      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`);
+    },
   });
   addOperation(run, 'taken-lines', listTakenLines, {
     description: 'List the lines that reports of deductions taken name.',
@@ -63,6 +66,7 @@ const CATEGORY_NAMES = Object.keys(CATEGORIES) as (keyof typeof CATEGORIES)[];
 const ROWS_SHOWN = 20;
 
 function printAudit(out: Output, audit: Audit): void {
+  printRepairs(out, audit.repairs);
   const totals = [
     { name: 'matched', ...audit.matched },
     ...CATEGORY_NAMES.map((name) => ({ name: CATEGORIES[name], ...audit[name] })),

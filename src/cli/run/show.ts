@@ -27,7 +27,11 @@ export function addShowCommands(run: Command): void {
   });
   addOperation(run, 'lines', listPayrollRunLines, {
     description: 'Print the amounts to deduct from each employee, with explanations.',
-    examples: ['mb-2026-07 --employee maple-bakery-001', 'mb-2026-07 --csv > lines.csv'],
+    examples: [
+      'mb-2026-07 --employee maple-bakery-001',
+      'mb-2026-07 --csv > lines.csv',
+      'mb-2026-07 --csv --file-format payroll > payroll.csv',
+    ],
     arguments: ['run_id'],
     // Every line is printed.
     without: ['download', 'cursor', 'limit'],

@@ -146,7 +146,7 @@ function outcome(report: Report, visit: Visit, digest: string, isOff: boolean): 
 }
 
 /** What the employer's file format changes, before it counts. */
-function repairsOf({ repairs }: Report): Html | null {
+export function repairsOf({ repairs }: Pick<Report, 'repairs'>): Html | null {
   if (repairs === null) return null;
   const { hidden_rows, left_out, changes } = repairs;
   const left = left_out.filter(({ rows }) => rows > 0);

@@ -52,12 +52,16 @@ const FLAG = ['true', 'false'];
 /** A line that a row names. */
 export type TakenRow = { path: string; line: LineRecord; taken: Cents; owed: Cents };
 
-/** Returns the lines that rows name, and adds a problem for each other row, and for each amount that its line cannot have. */
+/**
+ * Returns the lines that rows name, and adds a problem for each other row, and for each amount that its line cannot have. Payroll's
+ * export has an amount for each code: of all its lines together, and 0.00 without lines.
+ */
 export async function findLines(
   db: Db,
   { employer_id, freeze_id }: StoredRun,
   rows: readonly GivenRow[],
   problems: Problems,
+  isExport = false,
 ): Promise<TakenRow[]> {
   const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
   const stored = await frozenLines(db, [freeze_id as string], [...employees], storedRecords);
@@ -65,7 +69,7 @@ export async function findLines(
   const unknown = [...employees].filter((id) => !frozen.has(id));
   const near = await nearIds(db, unknown, [employer_id]);
   return rows.flatMap((row) => {
-    const named = linesOfRow(row, frozen, near);
+    const named = linesOfRow(row, frozen, near, isExport);
     if (Array.isArray(named)) return named;
     problems.add(named);
     return [];
@@ -76,6 +80,7 @@ function linesOfRow(
   { path, fields }: GivenRow,
   frozen: ReadonlyMap<string, readonly LineRecord[]>,
   near: ReadonlyMap<string, string>,
+  isExport: boolean,
 ): TakenRow[] | Problem {
   const { employee_id, amount, over = 'false' } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
@@ -90,6 +95,8 @@ function linesOfRow(
   const wrongFlag = choiceProblem(`${path}.over`, FLAG, over.toLowerCase());
   if (wrongFlag !== null) return wrongFlag;
   const lines = frozen.get(employee_id);
+  const isNothing = isExport && taken === 0n;
+  if (lines === undefined && isNothing) return [];
   if (lines === undefined) {
     return { path: `${path}.employee_id`, rule: `is not in the run${censusHas(near.get(employee_id))}` };
   }
@@ -102,7 +109,15 @@ function linesOfRow(
     NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
   );
   const [line, ...rivals] = named;
+  if (line === undefined && isNothing) return [];
   if (line === undefined) return { path, rule: 'does not match a line of the run' };
+  const isWhole = taken === sumOf(named);
+  if (isExport && rivals.length > 0 && (isWhole || isNothing)) {
+    return named.map((each) => {
+      const member = centsOf(each.member_amount);
+      return { path, line: each, taken: isWhole ? member : 0n, owed: isWhole ? 0n : member };
+    });
+  }
   if (rivals.length > 0) {
     const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
     return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
@@ -113,6 +128,10 @@ function linesOfRow(
     return { path: `${path}.amount`, rule };
   }
   return [{ path, line, taken, owed: member - taken }];
+}
+
+function sumOf(lines: readonly LineRecord[]): Cents {
+  return lines.reduce((sum, { member_amount }) => sum + centsOf(member_amount), 0n);
 }
 
 /** Reports whether an amount is larger in size than its line, or has the other sign. */

@@ -54,7 +54,7 @@ const ROWS_AT_ONCE = 250;
 /**
  * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
  * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
- * small transaction records the report. Throws ROWS_REFUSED, and KEY_REUSED for an idempotency key of a report with other lines.
+ * small transaction records the report. `isExport`: whether the rows are payroll's export, read through a file format. Throws ROWS_REFUSED, and KEY_REUSED for an idempotency key of a report with other lines.
  */
 export async function recordTaken(
   db: Db,
@@ -62,6 +62,7 @@ export async function recordTaken(
   rows: Rows,
   acting: Acting,
   idempotencyKey: string | null = null,
+  isExport: () => boolean = () => false,
 ): Promise<TakenResult> {
   const { run_id, employer_id } = stored;
   const problems = createProblems();
@@ -73,7 +74,7 @@ export async function recordTaken(
   let recorded = report;
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
-      const named = await findLines(db, stored, some, problems);
+      const named = await findLines(db, stored, some, problems, isExport());
       if (named.length === 0) continue;
       problems.add(...(await transact(db, (trx) => write(trx, run_id, report, named))));
       lines += named.length;

@@ -104,13 +104,13 @@ type PayrollFile = {
 /**
  * Compares the rows of payroll's file with the lines that a run takes. Rows of the
  * same name are added up. Lines are too, if the file names less than they do. A zero without a counterpart is not a difference.
- * Throws ROWS_REFUSED for one wrong row, before a page of the run is read.
+ * `isBySide`: whether the file names the employer's side by its own code. Throws ROWS_REFUSED for one wrong row, before a page of the run is read.
  */
 export async function auditRun(
   db: Db,
   run: { employerId: string; pages: AsyncIterable<readonly LinesOfEmployee[]> },
   rows: Rows,
-  rowsMax = AUDIT_ROWS_MAX,
+  { rowsMax = AUDIT_ROWS_MAX, isBySide = () => false }: { rowsMax?: number; isBySide?: () => boolean } = {},
 ): Promise<Audit> {
   const problems = createProblems();
   const file: PayrollFile = { amounts: new Map(), names: null, givesEmployer: false };
@@ -129,6 +129,7 @@ export async function auditRun(
   problems.assertNone();
   const { amounts, givesEmployer } = file;
   const names = file.names ?? [];
+  const bySide = isBySide();
   const newCategory = () => createCategory(names, givesEmployer);
   const [matched, onlyHere, differs] = [newCategory(), newCategory(), newCategory()];
   const [onlyInPayroll, unknown] = [newCategory(), newCategory()];
@@ -136,7 +137,7 @@ export async function auditRun(
   const absent: SidesOfName = { member: 0n, employer: givesEmployer ? 0n : null };
   for await (const page of run.pages) {
     for (const employee of page) {
-      for (const [key, here] of sumsOf(employee, names)) {
+      for (const [key, here] of sumsOf(employee, names, bySide)) {
         const payroll = amounts.get(key) ?? null;
         amounts.delete(key);
         const { member, employer } = payroll ?? absent;
@@ -212,11 +213,22 @@ function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {
   return null;
 }
 
-function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, SidesOfName> {
+function sumsOf(
+  { employeeId, lines }: LinesOfEmployee,
+  names: readonly Naming[],
+  isBySide: boolean,
+): Map<string, SidesOfName> {
   const sums = new Map<string, SidesOfName>();
   for (const line of lines) {
-    const sides = { member: centsOf(line.member_amount), employer: centsOf(line.employer_amount) };
-    addTo(sums, keyOf(employeeId, names, line), sides);
+    const member = centsOf(line.member_amount);
+    const employer = centsOf(line.employer_amount);
+    if (!isBySide) {
+      addTo(sums, keyOf(employeeId, names, line), { member, employer });
+      continue;
+    }
+    addTo(sums, keyOf(employeeId, names, line), { member, employer: 0n });
+    const ofEmployer = keyOf(employeeId, names, { ...line, payroll_code: line.employer_payroll_code });
+    addTo(sums, ofEmployer, { member: 0n, employer });
   }
   return sums;
 }

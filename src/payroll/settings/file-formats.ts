@@ -20,9 +20,14 @@ import type { EncryptedColumn } from '../../security/encrypted-columns.ts';
 import type { Encryptor, Place } from '../../security/encryption.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
 import { lockPayroll } from './lock.ts';
+import { PAYROLL_FILE } from './payroll-file.ts';
 
 /** What the formats of each kind may name. */
-const FILES: Readonly<Record<FileKindName, FileKind>> = { census: CENSUS_FILE, deductions: DEDUCTIONS_FILE };
+const FILES: Readonly<Record<FileKindName, FileKind>> = {
+  census: CENSUS_FILE,
+  deductions: DEDUCTIONS_FILE,
+  payroll: PAYROLL_FILE,
+};
 
 const readStored = jsonColumn('file_formats', 'format', Type.Object(FORMAT_FIELDS));
 

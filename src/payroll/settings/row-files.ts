@@ -4,10 +4,11 @@ import type { SharedNow } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import type { CsvRecord } from '../../formats/csv.ts';
-import type { FileFormat, FileKind } from '../../formats/file-format.ts';
+import type { FileFormat, FileKind, FileKindName } from '../../formats/file-format.ts';
 import { proposeFormat, type Tried, tried } from '../../formats/proposal.ts';
 import { fileReader, type Repairs, storedFormat, wholeFileReader } from '../../formats/repair.ts';
 import {
+  amountProblem,
   type Columns,
   type CsvReader,
   createProblems,
@@ -18,24 +19,66 @@ import {
 } from '../../formats/rows.ts';
 import { DEDUCTIONS_FILE } from '../../inbox/deduction-file.ts';
 import { eventOf, IMPORT_COLUMNS } from '../../inbox/import.ts';
+import { parseAmount } from '../../money.ts';
 import { type PayrollCode, readCodes } from './codes.ts';
+import { byCode } from './deductions-by-code.ts';
 import { noteRead, readFormat } from './file-formats.ts';
+import {
+  isBySide,
+  PAYROLL_COLUMNS,
+  PAYROLL_FILE,
+  payrollRecords,
+  type RunFields,
+  type Target,
+  withCodeColumns,
+} from './payroll-file.ts';
 
-export type RowKindName = 'deductions';
+export type RowKindName = Exclude<FileKindName, 'census'>;
 
 type RowFile = {
   readonly kind: FileKind;
+  /** The columns of its strict rows. */
   readonly columns: Columns;
+  /** Makes strict records of those with the fields of the kind. */
+  records(records: AsyncGenerator<CsvRecord>, codes: readonly PayrollCode[]): AsyncGenerator<CsvRecord>;
   /** Adds the problems of a row that the file alone shows. */
   check(row: GivenRow, now: string, problems: Problems): void;
 };
 
-const ROW_FILES: Readonly<Record<RowKindName, RowFile>> = {
-  deductions: { kind: DEDUCTIONS_FILE, columns: IMPORT_COLUMNS, check: eventOf },
+const DEDUCTIONS: RowFile = {
+  kind: DEDUCTIONS_FILE,
+  columns: IMPORT_COLUMNS,
+  records: byCode,
+  check: eventOf,
 };
 
-/** The names of lists of rows, in the paths of problems. */
-export const ROW_LISTS: Readonly<Record<RowKindName, string>> = { deductions: IMPORT_COLUMNS.list };
+/** `run`: null for any run. */
+function payrollFile(target: Target, run: RunFields | null): RowFile {
+  return {
+    kind: PAYROLL_FILE,
+    columns: { list: 'lines', required: [], optional: PAYROLL_COLUMNS[target] },
+    records: (records, codes) => payrollRecords(records, codes, target, run),
+    check({ path, fields }, _now, problems) {
+      if (fields.employee_id === undefined)
+        problems.add({ path: `${path}.employee_id`, rule: 'is required' });
+      for (const name of ['member_amount', 'employer_amount']) {
+        const amount = fields[name];
+        if (amount !== undefined && parseAmount(amount) === null)
+          problems.add(amountProblem(`${path}.${name}`, amount));
+      }
+    },
+  };
+}
+
+const ROW_FILES: Readonly<Record<RowKindName, RowFile>> = {
+  deductions: DEDUCTIONS,
+  payroll: payrollFile('audit', null),
+};
+
+/** Returns the name of a row, in the paths of problems. */
+export function rowPath(kind: RowKindName, row: number): string {
+  return `${ROW_FILES[kind].columns.list}[${row}]`;
+}
 
 type Parts = { db: Db; sharedNow: SharedNow };
 
@@ -44,32 +87,77 @@ export type Through = {
   reader(): CsvReader;
   /** What the last reader changed; null if it read nothing. */
   repairs(): Repairs | null;
+  /** Whether the last reader read a file that is not strict. */
+  isRead(): boolean;
+  /** Whether that file's codes decide the side of its amounts. */
+  isBySide(): boolean;
   /** Notes that a file was read. */
   noteRead(trx: Trx): Promise<void>;
 };
 
 /** Returns how an employer's files of a kind are read; null without a format. */
-export async function throughRowFormat(
+export function throughRowFormat(
+  parts: Parts,
+  employerId: string,
+  kind: RowKindName,
+): Promise<Through | null> {
+  return throughFile(parts, employerId, kind, ROW_FILES[kind]);
+}
+
+/** Returns how payroll's files about a run are read; null without a format. */
+export function throughPayrollFormat(
+  parts: Parts,
+  { employer_id, ...run }: RunFields & { employer_id: string },
+  target: Target,
+): Promise<Through | null> {
+  return throughFile(parts, employer_id, 'payroll', payrollFile(target, run));
+}
+
+async function throughFile(
   { db, sharedNow }: Parts,
   employer_id: string,
   kind: RowKindName,
+  rowFile: RowFile,
 ): Promise<Through | null> {
   const stored = await readFormat(db, employer_id, kind);
   if (stored === null) return null;
   const now = await sharedNow(db);
   const codes = await readCodes(db, employer_id);
-  const file = withCodes(ROW_FILES[kind].kind, codes);
-  const reading = { kind: file, find: storedFormat(stored.format, file), today: dayAt(db, now) };
-  let last: Repairs | null = null;
+  const file = withCodes(rowFile.kind, codes);
+  const finder = storedFormat(stored.format, file);
+  let last: { repairs: Repairs; isStrict: boolean } | null = null;
   return {
     reader() {
-      const { records, repairs } = fileReader(reading);
-      last = repairs;
-      return { records: (content) => byCode(records(content), codes) };
+      const read = { isStrict: true };
+      const formatFor = (header: readonly string[]) => {
+        const format = finder.formatFor(header);
+        read.isStrict = format === null;
+        return format;
+      };
+      const { records, repairs } = fileReader({
+        ...{ kind: file, find: { ...finder, formatFor }, today: dayAt(db, now) },
+      });
+      last = Object.assign(read, { repairs });
+      return {
+        async *records(content) {
+          const source = records(content);
+          const header = await source.next();
+          if (header.done) return;
+          const all = startingWith(header.value, source);
+          yield* read.isStrict ? all : rowFile.records(all, codes);
+        },
+      };
     },
-    repairs: () => (last?.form == null ? null : last),
+    repairs: () => (last?.repairs.form == null ? null : last.repairs),
+    isRead: () => last?.isStrict === false,
+    isBySide: () => last?.isStrict === false && isBySide(stored.format),
     noteRead: (trx) => noteRead(trx, { employer_id, kind, version: stored.version }, now.toISOString()),
   };
+}
+
+async function* startingWith<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
 }
 
 /** Proposes a format, and checks the file as it would be read with it. `before`: the employer's format. */
@@ -81,12 +169,12 @@ export async function proposeRowFormat(
 ): Promise<Tried> {
   const now = await sharedNow(db);
   const codes = await readCodes(db, employer_id);
-  const { columns, check, kind: strict } = ROW_FILES[kind];
+  const { columns, check, records, kind: strict } = ROW_FILES[kind];
   const file = withCodes(strict, codes);
   const known = new Set(codes.map(({ code }) => folded(code)));
   const proposal = proposeFormat(file, before, codes.length === 0 ? null : (code) => known.has(folded(code)));
   const reader = wholeFileReader({ kind: file, find: proposal.find, today: dayAt(db, now) });
-  const through = { records: (bytes: AsyncIterable<Uint8Array>) => byCode(reader.records(bytes), codes) };
+  const through = { records: (bytes: AsyncIterable<Uint8Array>) => records(reader.records(bytes), codes) };
   const problems = createProblems();
   try {
     for await (const rows of readableRows(readRows(content, 'csv', columns, through), columns, problems, 250))
@@ -102,62 +190,6 @@ function withCodes(kind: FileKind, codes: readonly PayrollCode[]): FileKind {
   const spelled = Map.groupBy(new Set(codes.map(({ code }) => code)), folded);
   const values = [...spelled.values()].flatMap((same) => (same.length === 1 ? same : []));
   if (values.length === 0) return kind;
-  return { ...kind, schemas: new Map([...kind.schemas, ['payroll_code', { type: 'string', enum: values }]]) };
-}
-
-/** What a payroll code states of a deduction. */
-const FOLLOWING = ['line_of_coverage', 'taxability', 'coverage_type'] as const;
-
-/** Replaces the column of payroll codes with what the employer's codes state. A value of the file itself stays. */
-async function* byCode(
-  records: AsyncGenerator<CsvRecord>,
-  codes: readonly PayrollCode[],
-): AsyncGenerator<CsvRecord> {
-  const header = await records.next();
-  if (header.done) return;
-  const names = header.value.cells;
-  const at = names.indexOf('payroll_code');
-  if (at === -1) {
-    yield header.value;
-    yield* records;
-    return;
-  }
-  const known = Map.groupBy(
-    codes.filter(({ side }) => side === 'employee'),
-    ({ code }) => code,
-  );
-  const added = FOLLOWING.filter((name) => !names.includes(name));
-  yield { ...header.value, cells: [...names.toSpliced(at, 1), ...added] };
-  for await (const record of records) {
-    const { cells } = record;
-    if (record.broken !== null) {
-      yield record;
-      continue;
-    }
-    const code = cells[at] ?? '';
-    const entries = known.get(code) ?? [];
-    if (code !== '' && entries.length === 0) {
-      yield {
-        ...record,
-        broken: { path: 'payroll_code', rule: UNKNOWN_CODE, hint: `its code is "${code}"` },
-      };
-      continue;
-    }
-    const filled = names.map((name, index) => cells[index] || followingFrom(entries, name));
-    yield {
-      ...record,
-      cells: [...filled.toSpliced(at, 1), ...added.map((name) => followingFrom(entries, name))],
-    };
-  }
-}
-
-const UNKNOWN_CODE =
-  "is not a payroll code of the employee's side: set the employer's payroll codes, or leave its rows out in the file format";
-
-/** Returns what all entries of a code state; empty if they differ. */
-function followingFrom(entries: readonly PayrollCode[], name: string): string {
-  const field = FOLLOWING.find((following) => following === name);
-  if (field === undefined) return '';
-  const [value = null, ...others] = new Set(entries.map((entry) => entry[field]));
-  return others.length === 0 && value !== null ? value : '';
+  const schemas = new Map([...kind.schemas, ['payroll_code', { type: 'string', enum: values }]]);
+  return kind === PAYROLL_FILE ? withCodeColumns({ ...kind, schemas }, codes) : { ...kind, schemas };
 }

@@ -136,7 +136,7 @@ test('more rows than the limit are rejected without reading all', async (t, db) 
     const [row] = rowsOf({ employee_id: 'e', deduction_id: 'd', member_amount: '1' });
     for (; ; given += 1) yield row as NonNullable<typeof row>;
   }
-  const audit = () => auditRun(db, { employerId: EMPLOYER, pages: pagesOf() }, many(), 5_000);
+  const audit = () => auditRun(db, { employerId: EMPLOYER, pages: pagesOf() }, many(), { rowsMax: 5_000 });
   t.strictSame(await refusedFor(audit), ['lines: must have at most 5000 elements']);
   t.ok(given < 7_000, `${given} rows were read`);
 });

@@ -41,9 +41,11 @@ export function runLinePages({ part, csv }: Console): void {
   csv('/runs/:run_id/lines.csv', listPayrollRunLines, async ({ api, params: { run_id }, query }) => {
     const { state: now } = await api.perform(getPayrollRunOutline);
     // Only the whole file of a final run is what payroll loads.
-    const download = now === 'finalized' && Object.keys(query).length === 0 ? 'true' : undefined;
+    const { file_format, ...filter } = query;
+    const download = now === 'finalized' && Object.keys(filter).length === 0 ? 'true' : undefined;
     // A file of another state must not pass for the final one.
-    const filename = `${run_id}${now === 'finalized' ? '' : `-${now}`}.csv`;
+    const state = now === 'finalized' ? '' : `-${now}`;
+    const filename = `${run_id}${file_format === undefined ? '' : '-payroll'}${state}.csv`;
     return { query: { ...query, download }, filename };
   });
 }

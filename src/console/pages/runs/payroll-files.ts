@@ -14,6 +14,7 @@ import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt, type UploadedFile } from '../../performing.ts';
+import { repairsOf } from '../census-upload.ts';
 import { itemsPath } from '../items/labels.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
@@ -158,6 +159,7 @@ function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id:
   return html`
     <section aria-labelledby="saved">
       <h2 id="saved">${`Report ${id} saved`}</h2>
+      ${repairsOf(report)}
       <p>${`${counted(lines, 'line')} reported. Arrears of ${lines === 1 ? 'it' : 'them'}: `}<strong>${money(owed)}</strong></p>
       ${shown > 0 && arrears}
     </section>
@@ -171,6 +173,7 @@ function outcome(audit: Audit, filename: string, runId: string): Html {
   return html`
     <section aria-labelledby="result">
       <h2 id="result">${result}${` ${filename}`}</h2>
+      ${repairsOf(audit)}
       <p class="hint">${`Compared by ${names}. Lines marked “shown only” are not compared.`}</p>
       ${sums(audit)}
       ${CATEGORIES.map((category) => differences(audit, category, runId))}
@@ -234,7 +237,7 @@ function fileForm(
       <div class="field">
         <label for="file">${label}</label>
         <input id="file" class="drop" name="file" type="file" accept=${accepted.join(',')} aria-describedby="file-hint" required />
-        <p class="hint" id="file-hint">Choose a file or drop it here. CSV, JSON or NDJSON in UTF-8, at most 64 MiB.</p>
+        <p class="hint" id="file-hint">Choose a file or drop it here. CSV, JSON or NDJSON in UTF-8, at most 64 MiB. A CSV of payroll is read through the employer’s file format.</p>
       </div>
       <div class="actions">
         <button type="submit" class="while-unchanged">${button}</button>

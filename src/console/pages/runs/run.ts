@@ -1,6 +1,7 @@
 /** One payroll run with its options, totals, readiness and lines. Slow parts load separately. */
 
 import type { ResultOf } from '../../../api/operation.ts';
+import { getFileFormat } from '../../../api/operations/file-formats.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import {
   getPayrollRun,
@@ -122,6 +123,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
       ? money(amount)
       : withNote(money(amount), `${difference(change)} since the last run`);
   const approval = await approvalOf(visit, run);
+  const payrollFile = await payrollFileOf(visit, run);
   const finalize =
     run.state === 'open' &&
     may('runs:write') &&
@@ -145,6 +147,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
       ${finalize}
       ${report}
       <a class="button quiet" href=${runPath(id, '/lines.csv')} download>${run.state === 'voided' ? 'Download voided amounts (CSV)' : 'Download CSV'}</a>
+      ${payrollFile}
     </div>
   `;
   return html`
@@ -189,6 +192,14 @@ function uncomputable(problem: ProblemDetails): Html {
   `;
 }
 
+/** Renders the download of a final run in the columns of payroll; null without a file format. */
+async function payrollFileOf({ api }: Visit, { id, state, employer_id }: Run): Promise<Html | null> {
+  if (state !== 'finalized') return null;
+  const { format } = await api.perform(getFileFormat, { params: { employer_id, kind: 'payroll' } });
+  const href = address(runPath(id, '/lines.csv'), { file_format: 'payroll' });
+  return format && html`<a class="button quiet" href=${href} download>Download payroll file (CSV)</a>`;
+}
+
 /** Renders the next steps after finalizing: the file, the report of deductions taken, and the next payroll. */
 async function nextSteps(visit: Visit, run: Run): Promise<Html> {
   const { id } = run;
@@ -205,6 +216,7 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
       <p>Payroll can take these amounts now.</p>
       <div class="actions">
         <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
+        ${await payrollFileOf(visit, run)}
         ${visit.may('runs:write') && html`<a class="button quiet" href=${runPath(id, '/taken')}>Report deductions taken</a>`}
         ${next !== undefined && payrollAction(next, visit, 'Next payroll', alike && id)}
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
