@@ -23,9 +23,10 @@ CREATE TABLE notifications (
 
 CREATE INDEX notifications_due ON notifications (due_at, seq) WHERE is_next = 1;
 CREATE INDEX notifications_pending ON notifications (seq) WHERE finished_at IS NULL;
-CREATE INDEX notifications_pending_of_subject ON notifications (subject, seq) WHERE finished_at IS NULL;
 CREATE INDEX notifications_finished ON notifications (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX notifications_failed ON notifications (seq) WHERE state = 'failed';
+CREATE INDEX notifications_pending_of_subject ON notifications (subject, seq) WHERE finished_at IS NULL;
+CREATE INDEX notifications_of_subject ON notifications (subject, seq);
 CREATE UNIQUE INDEX notifications_one_next_per_subject ON notifications (subject) WHERE is_next = 1;
 
 -- `types` are the types that the last start of a sidecar configured, separated by spaces; null: nothing is stored. Commands on

@@ -9,6 +9,7 @@ import { codeOf } from '../errors.ts';
 import type { IncomingDeduction } from '../ledger/fold.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
+import { notify } from '../notifications/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import {
@@ -198,7 +199,9 @@ function createBatches({ db, sharedNow, log, effects, start }: BatchParts) {
       const reason = `${NOT_APPLIED}${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = parseEvent(event.body);
       const outcome: EventOutcome = { seq: event.seq, state: 'quarantined', eventType, envelopeId, reason };
-      await finishEvents(trx, [outcome], (await sharedNow(trx)).toISOString());
+      const now = (await sharedNow(trx)).toISOString();
+      await finishEvents(trx, [outcome], now);
+      await notify(trx, 'event.quarantined', { event_id: event.event_id }, now);
       return { ...nothingApplied(), quarantined: 1 };
     });
 
@@ -211,6 +214,7 @@ async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingE
   const applied = nothingApplied();
   const deductions: IncomingDeduction[] = [];
   const outcomes: EventOutcome[] = [];
+  const quarantined: string[] = [];
   for (const { seq, event_id: eventId, received_at: receivedAt, body } of events) {
     const { meaning, createdAt, eventType, envelopeId } = parseEvent(body);
     if (meaning.kind === 'deduction') {
@@ -225,10 +229,12 @@ async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingE
     const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined' ? meaning : null;
     const state = unhandled?.kind ?? 'applied';
     applied[state] += 1;
+    if (state === 'quarantined') quarantined.push(eventId);
     outcomes.push({ seq, state, eventType, envelopeId, reason: unhandled?.reason ?? null });
   }
   await recordDeductions(trx, deductions, now);
   await finishEvents(trx, outcomes, now);
+  for (const event_id of quarantined) await notify(trx, 'event.quarantined', { event_id }, now);
   return applied;
 }
 

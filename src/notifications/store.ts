@@ -65,3 +65,31 @@ export async function hasNext(trx: Trx, subject: string): Promise<boolean> {
     .executeTakeFirst();
   return next !== undefined;
 }
+
+/**
+ * Stores the newest position of the ledger unless it was told. One that waits is replaced, with an id of its own, because an
+ * attempt to send the old one may have arrived. Only the sidecar that sends calls it, between batches.
+ */
+export async function tellPosition(db: Db, position: number, now: string): Promise<void> {
+  const newest = await db
+    .selectFrom('notifications')
+    .select(['seq', 'state', 'data'])
+    .where('subject', '=', 'ledger')
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const data = JSON.stringify({ position } satisfies DataOf<'ledger.changed'>);
+  if (newest?.data === data || (newest === undefined && position === 0)) return;
+  if (!(await isTold(db, 'ledger.changed'))) return;
+  await transact(db, async (trx) => {
+    if (newest?.state !== 'pending') {
+      // One a second would be millions in 30 days.
+      const told = trx.deleteFrom('notifications').where('subject', '=', 'ledger');
+      await told.where('state', '=', 'delivered').execute();
+      return notify(trx, 'ledger.changed', { position }, now);
+    }
+    const replaced = { notification_id: randomUUID(), data, created_at: now, first_attempt_at: null };
+    const waiting = trx.updateTable('notifications').set(replaced).where('seq', '=', newest.seq);
+    return waiting.where('finished_at', 'is', null).execute();
+  });
+}

@@ -29,6 +29,48 @@ export const NOTIFICATIONS = {
     ({ run_id, employer_id, pay_date }) =>
       `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} is final. Take its deductions.`,
   ),
+  'run.voided': type(
+    'A payroll run was voided',
+    run,
+    ({ run_id }) => `run:${run_id}`,
+    ({ run_id, employer_id, pay_date }) =>
+      `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} was voided. Its deductions no longer count.`,
+  ),
+  'change.rejected': type(
+    'The benefits service rejected an employment change',
+    {
+      change_id: field.text('The ID of the employment change.'),
+      employee_id: field.text('The ID of the employee.'),
+    },
+    ({ change_id }) => `change:${change_id}`,
+    ({ change_id, employee_id }) =>
+      `The benefits service rejected the employment change ${change_id} of employee ${employee_id}. Correct it, retry it or cancel it.`,
+  ),
+  'event.quarantined': type(
+    'An event was quarantined',
+    { event_id: field.text('The ID of the event.') },
+    ({ event_id }) => `event:${event_id}`,
+    ({ event_id }) =>
+      `The event ${event_id} was not understood and is quarantined. Reprocess it after a fix, or dismiss it.`,
+  ),
+  'sending.paused': type(
+    'The circuit breaker paused sending',
+    {},
+    () => 'sending',
+    () => 'Sending to the benefits service is paused: its address or the API key is wrong.',
+  ),
+  'sending.resumed': type(
+    'Sending was resumed',
+    {},
+    () => 'sending',
+    () => 'Sending to the benefits service is active again.',
+  ),
+  'ledger.changed': type(
+    'The ledger has newer positions. Sent at most once a second; one that waits has the newest position',
+    { position: field.integer('The newest position of the ledger.') },
+    () => 'ledger',
+    ({ position }) => `The ledger has changed up to position ${position}. Read the change feed.`,
+  ),
   'notification.test': type(
     'A person or a program tested the address',
     {},

@@ -7,6 +7,7 @@
 import { type Selectable, sql, type UpdateObject } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
+import { notify } from '../notifications/store.ts';
 import { IS_HELD, makeHeldDue } from './queue.ts';
 import { after, doubled, HOLD_MAX_MS, HOLD_MIN_MS } from './retry.ts';
 
@@ -38,10 +39,12 @@ export function reserveProbe(trx: Trx, until: Date): Promise<boolean> {
 }
 
 /** Pauses sending. Returns whether it was active. */
-export function pauseSending(trx: Trx, reason: string, now: Date): Promise<boolean> {
+export async function pauseSending(trx: Trx, reason: string, now: Date): Promise<boolean> {
   const next_probe_at = after(now, HOLD_MIN_MS);
   const paused = { reason, paused_at: now.toISOString(), next_probe_at, probe_count: 0 };
-  return update(trx, 'active', { state: 'paused', ...paused });
+  const hasPaused = await update(trx, 'active', { state: 'paused', ...paused });
+  if (hasPaused) await notify(trx, 'sending.paused', {}, now.toISOString());
+  return hasPaused;
 }
 
 /** Makes it active, because nothing is sent that could probe. */
@@ -102,6 +105,7 @@ export async function applySignals(
       changes.push(hasPaused ? 'paused' : null);
     } else if (responded) {
       const hasResumed = !isActive && (await update(trx, 'paused', { state: 'active', ...NOT_PAUSED }));
+      if (hasResumed) await notify(trx, 'sending.resumed', {}, now.toISOString());
       if (hasResumed && isDelivered) await makeHeldDue(trx, now);
       changes.push(hasResumed ? 'active' : null);
       isActive = true;

@@ -1,6 +1,7 @@
 import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { Trx } from '../database/tables.ts';
+import { notify } from '../notifications/store.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { applySignals, type CircuitBreaker } from './circuit-breaker.ts';
 import { endClaim, putOff } from './claims.ts';
@@ -174,5 +175,9 @@ async function writeUndelivered(trx: Trx, by: Finishing, judged: Judged, now: Da
     // Without the employee, later changes would be rejected too. An operator decides.
     holds_later: claim.kind === 'new-hire' ? 1 : 0,
   } as const;
+  if (claim.kind !== 'census') {
+    const change = { change_id: claim.requestId, employee_id: claim.subject_id };
+    await notify(trx, 'change.rejected', change, now.toISOString());
+  }
   await endClaim(trx, claim, rejected, now);
 }

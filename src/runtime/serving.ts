@@ -18,8 +18,10 @@ import { setTimeZone } from '../database/time-zone.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
+import { readPosition } from '../ledger/position.ts';
 import { createReceiver } from '../notifications/attempt.ts';
 import { createNotificationLoop } from '../notifications/send-loop.ts';
+import { tellPosition } from '../notifications/store.ts';
 import { readMark } from '../operations/activity.ts';
 import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
@@ -129,6 +131,8 @@ export function createServing(config: Config, parts: ServingParts) {
       : createNotificationLoop({
           ...{ db, sharedNow, log, random: parts.random },
           receiver: createReceiver(config.notify, VERSION, parts.transport),
+          // What is compared with what was told last.
+          compare: async (now) => tellPosition(db, await readPosition(db), now.toISOString()),
           onEnded: (how) => {
             counts.notifications[how] += 1;
           },

@@ -2,7 +2,7 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createReceiver } from '../../src/notifications/attempt.ts';
 import { backoffMs, pauseMs, RETRIED_FOR_MS } from '../../src/notifications/retry.ts';
-import { adoptTypes, notify } from '../../src/notifications/store.ts';
+import { adoptTypes, notify, tellPosition } from '../../src/notifications/store.ts';
 import { signedHeaders } from '../../src/notifications/webhook.ts';
 import { createTransport } from '../../src/outgoing.ts';
 import { makeNotification, verifyNotification } from '../../src/testing.ts';
@@ -222,3 +222,30 @@ onEitherEngine('at most so many wait: the oldest fail and are counted', async (t
   );
   t.strictSame(ended.filter((how) => how === 'dropped').length, 2);
 });
+
+onEitherEngine(
+  'the newest position of the ledger is one notification, replaced until it is sent',
+  async (t) => {
+    let status = 503;
+    const { db, clock, received, pass, stored } = await telling(t, (response) => json(response, status));
+    const tellAt = (position: number) => tellPosition(db, position, clock().toISOString());
+    await tellAt(0);
+    t.strictSame(await stored(), [], 'an empty ledger is not told');
+    await tellAt(3);
+    await tellAt(3);
+    await pass();
+    await tellAt(8);
+    t.match(await stored(), [{ type: 'ledger.changed', state: 'pending', data: { position: 8 } }]);
+    status = 204;
+    clock.advance(HOUR_MS);
+    await pass();
+    await tellAt(8);
+    t.equal(await pass(), 1_000, 'what was told is not told again');
+    await tellAt(9);
+    await pass();
+    const positions = received.map(({ body }) => JSON.parse(body).data.position);
+    t.strictSame(positions, [3, 8, 9]);
+    const ids = received.map(({ headers }) => headers['webhook-id']);
+    t.equal(new Set(ids).size, 3, 'another position has another id');
+  },
+);

@@ -6,6 +6,7 @@ import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.t
 import { type AppError, conflict, notFound } from '../../errors.ts';
 import { type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { notify } from '../../notifications/store.ts';
 import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
@@ -29,7 +30,11 @@ export const OF_BODY = [
 type OfBody = Pick<RequestedRun, (typeof OF_BODY)[number]>;
 
 /** Returns what a notification says of a run. */
-export function notifiedRun({ run_id, employer_id, pay_date }: StoredRun) {
+export function notifiedRun({
+  run_id,
+  employer_id,
+  pay_date,
+}: Pick<StoredRun, 'run_id' | 'employer_id' | 'pay_date'>) {
   return { run_id, employer_id, pay_date };
 }
 
@@ -361,7 +366,7 @@ export async function voidRun(
   // A frozen basis may be megabytes, and the write lock is held.
   const run = await trx
     .selectFrom('payroll_runs')
-    .select(['state', 'employer_id', 'etag'])
+    .select(['run_id', 'state', 'employer_id', 'pay_date', 'etag'])
     .where('run_id', '=', runId)
     .executeTakeFirst();
   if (run === undefined) throw notFound('payroll run');
@@ -376,6 +381,7 @@ export async function voidRun(
     .execute();
   const details = approval.state === 'given' ? { approval_id: approval.approval.id } : {};
   const made = { action: 'run.void', resource: runId, employer: run.employer_id, details, reason } as const;
+  await notify(trx, 'run.voided', notifiedRun(run), acting.now);
   await record(trx, acting, made);
 }
 
