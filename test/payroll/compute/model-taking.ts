@@ -1,6 +1,15 @@
 /** Takes an employee's open items in a run of the payroll model: increases under the cap first, then refunds that fit. */
 import type { Run } from '../../../src/payroll/records/body.ts';
-import { bucketOf, countingOf, endOfJob, isFinal, type ModelLine, type ModelRun, startOf } from './model.ts';
+import {
+  bucketOf,
+  countingOf,
+  dayOf,
+  endOfJob,
+  isFinal,
+  type ModelLine,
+  type ModelRun,
+  startOf,
+} from './model.ts';
 import { fraction, roundToCents } from './model-calendar.ts';
 import { electionOf, groupOf, isAdjustment, itemsOf, type Ledger, type StandingItem } from './model-items.ts';
 
@@ -70,7 +79,7 @@ function accountOf({ world, run }: Ledger, group: readonly StandingItem[]): stri
   if (group.length === 1) return first.bucket;
   const started = group.map((item) => {
     const versions = countingOf(world, item.deduction);
-    const state = versions.findLast((version) => startOf(version) <= run.pay_date) ?? versions.at(-1);
+    const state = versions.findLast((version) => startOf(version) <= dayOf(run)) ?? versions.at(-1);
     return { item, start: state === undefined ? '' : startOf(state), state };
   });
   const latest = started.reduce((last, one) => (one.start >= last.start ? one : last));
