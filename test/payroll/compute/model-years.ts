@@ -227,9 +227,11 @@ function reportOf(
   const pay = { pay_frequency: stated.pay_frequency, pay_group: stated.pay_group };
   const effective_on = stated.effective === null ? null : daysAfter(monday, stated.effective);
   const fact = {
+    // A census says nothing more of somebody whom it lacks.
     census: {
-      ...{ hire_date, ...pay, absent: stated.absent, effective_on },
-      termination_date: stated.isListedAsEnded ? ended : null,
+      ...(stated.absent === 1 ? {} : { hire_date, ...pay, effective_on }),
+      termination_date: stated.isListedAsEnded && stated.absent === 0 ? ended : null,
+      absent: stated.absent,
     },
     'new-hire': { hire_date, ...pay, absent: 0 as const },
     termination: { termination_date: ended },
