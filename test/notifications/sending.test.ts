@@ -9,7 +9,7 @@ import { makeNotification, verifyNotification } from '../../src/testing.ts';
 import { webhookSecret } from '../config-samples.ts';
 import { START } from '../outbox/parts.ts';
 import { type Answer, inTurn, json, stubService } from '../outbox/stub-service.ts';
-import { onEitherEngine } from '../support/engine.ts';
+import { onEitherEngine, onPostgres } from '../support/engine.ts';
 import { HOUR_MS, notificationLoop, notifyConfig, RUN, runsOf, SECRET, telling } from './parts.ts';
 
 const accept: Answer = (response) => json(response, 204);
@@ -249,3 +249,15 @@ onEitherEngine(
     t.equal(new Set(ids).size, 3, 'another position has another id');
   },
 );
+
+onPostgres('one of two sidecars sends, and the other one after its lease', async (t) => {
+  const { db, clock, config, tell, received, pass } = await telling(t, accept);
+  const other = notificationLoop(db, config, { sharedNow: async () => clock() });
+  await pass();
+  await tell();
+  await other.pass();
+  t.equal(received.length, 0, 'the first one holds the lease');
+  clock.advance(60_000);
+  await other.pass();
+  t.equal(received.length, 1, 'the first one is gone');
+});
