@@ -339,8 +339,40 @@ export function compare(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** Implements "Corrected starts": returns the versions of a deduction that apply, by event time and position. */
+/** Returns the versions of a deduction that apply, by event time and position. A placeholder ends before its replacement. */
 export function countingOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
+  const elected = electedOf(world, deduction);
+  const replaced = replacedFrom(world, deduction);
+  if (replaced === undefined) return elected;
+  if (replaced === '') return [];
+  const until = new Date(Date.parse(replaced) - 86_400_000).toISOString().slice(0, 10);
+  return elected.map((version) => ({
+    ...version,
+    end: version.end === null || version.end > until ? until : version.end,
+  }));
+}
+
+/** Returns the first day of what replaces a placeholder, '' if it has no start; undefined without a replacement. */
+function replacedFrom({ versions }: Pick<World, 'versions'>, placeholder: string): string | undefined {
+  const [, employee, coverage, taxability] = /^placeholder:(.*):(\w+):(\w+)$/.exec(placeholder) ?? [];
+  if (employee === undefined) return undefined;
+  const isMeant = (version: ModelVersion) =>
+    version.employee === employee && version.coverage === coverage && version.taxability === taxability;
+  const rivals = new Set(
+    versions
+      .filter((version) => isMeant(version) && !version.deduction.startsWith('placeholder:'))
+      .map(({ deduction }) => deduction),
+  );
+  const starts = [...rivals].flatMap((deduction) => {
+    const elected = electedOf({ versions }, deduction).filter((version) => version.employee === employee);
+    const first = elected.find(isMeant) ?? elected[0];
+    return first === undefined ? [] : [startOf(first)];
+  });
+  return starts.sort()[0];
+}
+
+/** Implements "Corrected starts". */
+function electedOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
   const versions = remainingOf(world, deduction);
   return versions.filter((version, place) => {
     const next = versions[place + 1];
