@@ -7,6 +7,7 @@ import * as censusUploads from './operations/census-uploads.ts';
 import * as censuses from './operations/censuses.ts';
 import * as changeBatch from './operations/change-batch.ts';
 import * as changeReports from './operations/change-reports.ts';
+import * as cutOver from './operations/cut-over.ts';
 import * as deductionAssignments from './operations/deduction-assignments.ts';
 import * as deductionImports from './operations/deduction-imports.ts';
 import * as deductions from './operations/deductions.ts';
@@ -39,7 +40,7 @@ import * as sessions from './operations/sessions.ts';
 const NOUNS = [
   ...[censuses, censusUploads, censusSyncs],
   ...[changeReports, changeBatch, employeeChanges, employees, names],
-  ...[deductions, deductionAssignments, deductionImports],
+  ...[deductions, deductionAssignments, deductionImports, cutOver],
   ...[events, eventWork, eventDeliveries],
   ...[readiness, flowReadiness, activity],
   openItems,

@@ -16,8 +16,7 @@ export function addDeductionCommands(program: Command): void {
     examples: [
       '--employer maple-bakery',
       '--employee maple-bakery-001 --on 2026-07-31',
-      '--matched false --wide',
-      '--placeholder open',
+      '--placeholder open --wide',
     ],
     columns: COLUMNS,
     none: ({ has_more }) => (has_more ? 'No matching deductions so far.' : 'No matching deductions.'),

@@ -31,6 +31,7 @@ const COMMANDS: Program['commands'] = {
   },
   'Set up an employer:': {
     import: async () => (await import('./import.ts')).addImportCommands,
+    'cut-over': async () => (await import('./cut-over.ts')).addCutOverCommands,
     census: async () => (await import('./census.ts')).addCensusCommands,
     schedule: async () => (await import('./schedule.ts')).addScheduleCommands,
     policy: async () => (await import('./settings.ts')).addPolicyCommands,

@@ -43,9 +43,11 @@ export type CoverageType = (typeof COVERAGE_TYPES)[number];
 /** Digits on each side of the decimal point. The contract sets no precision, but arithmetic needs a bound. */
 export const CONTRIBUTION_DIGITS_MAX = 40;
 
+export const CONTRIBUTION_PATTERN = `^[+-]?[0-9]{1,${CONTRIBUTION_DIGITS_MAX}}(\\.[0-9]{1,${CONTRIBUTION_DIGITS_MAX}})?$`;
+
 /** An exact decimal, stored as sent: `150`, `150.0` and `+150.00` are equal amounts and different texts. */
 const contribution = Type.String({
-  pattern: `^[+-]?[0-9]{1,${CONTRIBUTION_DIGITS_MAX}}(\\.[0-9]{1,${CONTRIBUTION_DIGITS_MAX}})?$`,
+  pattern: CONTRIBUTION_PATTERN,
   rule: `must be a plain decimal number as a string, at most ${CONTRIBUTION_DIGITS_MAX} digits on each side of the point`,
   meant: 'amount' satisfies Meaning,
 });

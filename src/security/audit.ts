@@ -25,6 +25,7 @@ export const ACTIONS = [
   'change.release',
   'change.read',
   'codes.put',
+  'cut-over.sign',
   'database.back-up',
   'database.copy',
   'database.migrate',

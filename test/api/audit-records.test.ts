@@ -2,6 +2,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { compareCutOver } from '../../src/payroll/reconciliation/cut-over.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { beginSession, sessionId } from '../../src/security/sessions.ts';
 import { CENSUS_FORMAT, heldSync } from '../census/parts.ts';
@@ -10,7 +11,7 @@ import { report, SAMPLES } from '../employment/stage.ts';
 import { tellTest } from '../notifications/parts.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, LATELY, NOW, sync } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, LATELY, NOW, rowsOf, sync } from '../support/payroll.ts';
 import { apply, deductionOf, deliver } from './deliver.ts';
 import { OPENING, PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
@@ -24,6 +25,7 @@ type Step = {
   /** 2 for an action of several transactions. */
   records?: number;
   token?: string;
+  query?: string;
 };
 
 const step = (route: string, action: Action, body?: unknown, more: Partial<Step> = {}): Step => ({
@@ -59,10 +61,23 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   const assigned = { employer_id: EMPLOYER, effective_on: '2027-01-01', ...REASON };
   const approving = { token: await personWith('ann@example.com', 'runs:approve') };
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
+  const people = { rows: [{ employee_id: 'emp-1' }] };
+  const cutOver = {
+    employerId: EMPLOYER,
+    list: 'people',
+    today: NOW.toISOString().slice(0, 10),
+    viewer: null,
+  } as const;
+  const { etag } = await compareCutOver(db, cutOver, rowsOf(...people.rows));
+  const signing = { token: await personWith('eve@example.com', 'runs:write') };
   const schedules = [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }];
   const told = { notification_id: '' };
   const ofZoe = { kind: 'demographic', ...demographic, employee_id: 'zoe' };
   return [
+    step(`POST ${OF_EMPLOYER}/cut-over/:list/sign`, 'cut-over.sign', people, {
+      ...{ ids: { list: 'people' }, query: `?etag=${etag}&reason=reviewed` },
+      ...signing,
+    }),
     step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, {
       ids: { sync_id: WAITING },
     }),
@@ -172,9 +187,9 @@ onEitherEngine('every route that declares an action leaves exactly one record of
       await step();
       continue;
     }
-    const { route, action, body, records = 1, token } = step;
+    const { route, action, body, records = 1, token, query = '' } = step;
     const ids: Record<string, string> = { ...IDS, ...step.ids };
-    const url = urlOf(route, (name) => encodeURIComponent(ids[name] as string));
+    const url = urlOf(route, (name) => encodeURIComponent(ids[name] as string)) + query;
     const before = (await recordsIn(db)).length;
     const headers = { 'x-acting-user': 'Zoë', ...(await ifMatchOf(url)) };
     const request = { method: methodOf(route), url, headers: latin1(headers), body };

@@ -7,6 +7,7 @@ import { Command } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { compareCutOver } from '../../src/payroll/reconciliation/cut-over.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { readHead } from '../../src/security/audit-chain.ts';
 import { beginSession } from '../../src/security/sessions.ts';
@@ -16,7 +17,7 @@ import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { tellTest } from '../notifications/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER, etagOf, LATELY, sync } from '../support/payroll.ts';
+import { EMPLOYER, etagOf, LATELY, rowsOf, sync } from '../support/payroll.ts';
 import { here } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -61,8 +62,15 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     ...{ accepted_at: null, accepted_reason: null },
   };
   const retrying = ['notification', 'retry'];
+  const people = file('people.csv', 'employee_id\nemp-1\n');
+  const cutOver = { employerId: EMPLOYER, list: 'people', today: at.slice(0, 10), viewer: null } as const;
+  const { etag } = await compareCutOver(db, cutOver, rowsOf({ employee_id: 'emp-1' }));
   const finalizing = ['run', 'finalize', 'r', '--etag'];
   return [
+    {
+      argv: ['cut-over', 'sign', 'people', people, ...employer, '--etag', etag, ...reason],
+      action: 'cut-over.sign',
+    },
     { argv: ['census', 'dismiss', WAITING, ...reason, '--yes'], action: 'census-sync.dismiss' },
     { argv: ['census', 'release', held, ...reason, '--yes'], action: 'census-sync.release' },
     { argv: ['audit', 'erase-reason', String(record_id + 1), ...reason, '--yes'], action: 'reason.erase' },

@@ -226,7 +226,7 @@ function approvingProblems({ action, accept }: Static<typeof Approving>): Proble
   return accept === undefined ? [] : [{ path: 'accept', rule }];
 }
 
-function needsPerson(what: string): Refusal {
+export function needsPerson(what: string): Refusal {
   return new Refusal(
     'FORBIDDEN',
     `${what} needs a token of a person. Create one with "benefits-sidecar token create --person", or sign in with OpenID Connect.`,

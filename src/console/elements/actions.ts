@@ -15,6 +15,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'change.release': 'Employment change released',
   'change.read': 'Employment change read',
   'codes.put': 'Payroll codes set',
+  'cut-over.sign': 'Cut-over signed off',
   'database.back-up': 'Database backed up',
   'database.copy': 'Database copied',
   'database.migrate': 'Database migrated',

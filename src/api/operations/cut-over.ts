@@ -1,0 +1,112 @@
+/** The comparison of payroll's lists with the roster and the ledger before the first run, and its sign-off. */
+import Type from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { dayAt } from '../../database/time-zone.ts';
+import type { OpenRows } from '../../formats/rows.ts';
+import {
+  CUT_OVER_COLUMNS,
+  CUT_OVER_LISTS,
+  CUT_OVER_ROWS_MAX,
+  CutOver,
+  type CutOverList,
+  compareCutOver,
+  signCutOver,
+} from '../../payroll/reconciliation/cut-over.ts';
+import { actingIn } from '../auth.ts';
+import { viewerOf } from '../employers.ts';
+import { operation, type Parts } from '../operation.ts';
+import { invalid } from '../problem.ts';
+import { EmployerId, fileOf } from '../schemas.ts';
+import { needsPerson } from './payroll-run-approvals.ts';
+
+const Params = field.closed({
+  ...EmployerId.properties,
+  list: field.oneOfDescribed(
+    CUT_OVER_LISTS,
+    '`people`: the employees of payroll. `deductions`: what payroll takes from them. `service`: an export of the benefits service, with its IDs.',
+  ),
+});
+
+const column = (description: string) => Type.Optional(field.text(description));
+const Row = field.component(
+  'CutOverRow',
+  {
+    employee_id: field.text('The employee.'),
+    id: column('The ID of the benefits service. Required in the list `service`.'),
+    line_of_coverage: column('The line of coverage. Required, except in the list `people`.'),
+    taxability: column('The taxability. Required, except in the list `people`.'),
+    period: column('The period of the contributions. Required, except in the list `people`.'),
+    member_contribution: column('The employee contribution. Required, except in the list `people`.'),
+    employer_contribution: column('The employer contribution. Default: 0.'),
+  },
+  'An employee, or a deduction that is in effect today.',
+);
+const Rows = fileOf(field.component('CutOverRequest', { rows: Type.Array(Row, { minItems: 1 }) }));
+
+const COMPARES = `People and amounts are those of today. Deductions of one employee, line of coverage and taxability are added up, those of the service are compared by ID. Employees whom the list \`people\` names are not repeated in the others. At most ${CUT_OVER_ROWS_MAX} rows.`;
+
+export const compareCutOverList = operation({
+  id: 'compareCutOver',
+  group: 'Deductions',
+  method: 'POST',
+  path: '/v1/employers/:employer_id/cut-over/:list',
+  scope: 'ledger:read',
+  employers: 'employer',
+  action: 'none',
+  summary: 'Compare a list with the roster or the ledger before the first run',
+  description: `Stores nothing. ${COMPARES}`,
+  params: Params,
+  body: Rows,
+  rows: CUT_OVER_COLUMNS,
+  response: { 200: CutOver },
+  refuses: ['NOT_FOUND', 'TOO_SLOW', 'ROWS_REFUSED'],
+  run: (call, parts) => compared(call, parts),
+});
+
+export const signCutOverList = operation({
+  id: 'signCutOver',
+  group: 'Deductions',
+  method: 'POST',
+  path: '/v1/employers/:employer_id/cut-over/:list/sign',
+  scope: 'runs:write',
+  employers: 'employer',
+  action: 'cut-over.sign',
+  summary: 'Sign off a list before the first run',
+  description:
+    'Send the same file and the ETag of the comparison that was reviewed. The counts, the ETag and the reason are kept in an audit record. ' +
+    'Refused while a deduction of the employer has no ID of the benefits service, and for deductions before the people are signed off. ' +
+    'The token must belong to a person.',
+  params: Params,
+  query: field.closed({
+    etag: Type.Optional(field.text('The ETag of the comparison that was reviewed. Required.')),
+    reason: Type.Optional(field.reasonField('Why the differences are right. Required.')),
+  }),
+  body: Rows,
+  rows: CUT_OVER_COLUMNS,
+  response: { 200: CutOver },
+  refuses: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'FORBIDDEN', 'TOO_SLOW', 'ROWS_REFUSED'],
+  async run(call, parts) {
+    const { caller, params, query } = call;
+    const acting = actingIn(call, parts.now());
+    if (acting.actor.kind === 'token' && caller?.person == null) throw needsPerson('A sign-off');
+    const { etag, reason } = query;
+    if (etag === undefined || reason === undefined) {
+      const missing = Object.entries({ etag, reason }).filter(([, value]) => value === undefined);
+      throw invalid(missing.map(([path]) => ({ path, rule: 'is required' })));
+    }
+    const comparison = await compared(call, parts);
+    await signCutOver(parts.db, params.employer_id, comparison, { etag, reason }, acting);
+    return comparison;
+  },
+});
+
+type Compared = Parameters<typeof viewerOf>[0] & {
+  params: { employer_id: string; list: CutOverList };
+  body: OpenRows;
+};
+
+function compared(call: Compared, parts: Parts): Promise<CutOver> {
+  const { employer_id: employerId, list } = call.params;
+  const today = dayAt(parts.db, parts.now());
+  return compareCutOver(parts.db, { employerId, list, today, viewer: viewerOf(call, parts) }, call.body());
+}
