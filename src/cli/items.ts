@@ -1,4 +1,5 @@
 /** The commands of open items: what payroll still owes or is owed, and decisions about it. */
+import type { TSchema } from 'typebox';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import {
   createOpeningItems,
@@ -10,7 +11,6 @@ import {
 } from '../api/operations/open-items.ts';
 import { dollars } from '../money.ts';
 import { itemIdentity } from '../payroll/calculation/items.ts';
-import { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
 import { type Command, confirm } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { addField, addOperation } from './operation-command.ts';
@@ -92,7 +92,7 @@ export function addItemCommands(program: Command): void {
 }
 
 /** The fields of a decision that options set. */
-const DECIDED = fieldsOf({ body: RequestedDecision }, {}).filter(
+const DECIDED = fieldsOf({ body: decideOpenItems.body?.properties.decisions.items as TSchema }, {}).filter(
   ({ name }) => !/^(item_id|outstanding_\w+)$/.test(name),
 );
 /** Its terms: the same without the employee. */

@@ -1,10 +1,12 @@
 /** Lists notifications, and sends one again by hand. */
 import { type RawBuilder, type Selectable, sql } from 'kysely';
+import Type from 'typebox';
 import { ago } from '../checks.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { conflict, notFound } from '../errors.ts';
+import { type ListPage, type PageRequest, pagesBy } from '../formats/cursor.ts';
 import { type Acting, record } from '../security/audit.ts';
 import { hasNext, isTold, lockSubjects, notify } from './store.ts';
 import { type DataOf, NOTIFICATIONS, type NotificationType, notificationOf, TEST } from './types.ts';
@@ -43,25 +45,19 @@ function textOf(type: NotificationType, data: Record<string, unknown>): string {
 
 export type NotificationFilter = { state?: State | undefined; type?: string | undefined };
 
-/** Returns a page of notifications, newest first, and where the next one begins. */
+const notificationPage = pagesBy('notifications', { seq: Type.Integer({ minimum: 1 }) }, 'desc');
+
+/** Returns a page of notifications, newest first. */
 export async function listNotifications(
   db: Db,
   { state, type }: NotificationFilter,
-  page: { before: { seq: number } | undefined; limit: number },
-): Promise<{ notifications: NotificationView[]; next: { seq: number } | null }> {
+  request: PageRequest,
+): Promise<ListPage<NotificationView>> {
   let query = db.selectFrom('notifications').selectAll();
   if (state !== undefined) query = query.where('state', '=', state);
   if (type !== undefined) query = query.where('type', '=', type);
-  if (page.before !== undefined) query = query.where('seq', '<', page.before.seq);
-  const rows = await query
-    .orderBy('seq', 'desc')
-    .limit(page.limit + 1)
-    .execute();
-  const last = rows.length > page.limit ? rows[page.limit - 1] : undefined;
-  return {
-    notifications: rows.slice(0, page.limit).map(viewRow),
-    next: last === undefined ? null : { seq: last.seq },
-  };
+  const page = await notificationPage(query, request);
+  return { ...page, data: page.data.map(viewRow) };
 }
 
 /**

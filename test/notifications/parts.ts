@@ -46,8 +46,7 @@ export async function telling(t: Test, answer: Answer, more: Partial<Notificatio
   const sharedNow = async () => clock();
   const tell = (run: Partial<typeof RUN> = {}) =>
     transact(db, (trx) => notify(trx, 'run.finalized', { ...RUN, ...run }, clock().toISOString()));
-  const stored = async () =>
-    (await listNotifications(db, {}, { before: undefined, limit: 100 })).notifications.toReversed();
+  const stored = async () => (await listNotifications(db, {}, { limit: 100 })).data.toReversed();
   return {
     db,
     clock,

@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { NOTIFICATION_TYPES } from '../../notifications/types.ts';
 import * as notifications from '../../notifications/view.ts';
 import { actingIn } from '../auth.ts';
@@ -34,8 +33,6 @@ const StoredNotification = field.component(
   'A notification of the payroll system.',
 );
 
-const position = cursorOf('notifications', field.closed({ seq: Type.Integer() }));
-
 export const listNotifications = operation({
   id: 'listNotifications',
   group: 'Notifications',
@@ -54,12 +51,7 @@ export const listNotifications = operation({
     limit,
   }),
   response: { 200: pageOf(StoredNotification) },
-  async run({ query }, { db }) {
-    const { cursor, limit = LIMIT_DEFAULT, ...filter } = query;
-    const page = { before: position.decode(cursor), limit };
-    const { notifications: rows, next } = await notifications.listNotifications(db, filter, page);
-    return position.page(rows, next);
-  },
+  run: ({ query }, { db }) => notifications.listNotifications(db, query, query),
 });
 
 export const retryNotification = operation({
