@@ -14,9 +14,7 @@ import { onEitherEngine } from '../support/engine.ts';
 import { notifyConfig } from './parts.ts';
 
 const told = async (db: Db) =>
-  (await listNotifications(db, {}, { before: undefined, limit: 100 })).notifications
-    .toReversed()
-    .map(({ type, data }) => [type, data]);
+  (await listNotifications(db, {}, { limit: 100 })).data.toReversed().map(({ type, data }) => [type, data]);
 const adopt = (db: Db) => adoptTypes(db, notifyConfig('http://127.0.0.1'));
 
 onEitherEngine('a run that is finalized and voided', async (t) => {
