@@ -154,21 +154,45 @@ export async function dismissSync(trx: Trx, syncId: string, dismissal: Dismissal
 
 /** Dismisses the unfinished syncs of an upload, or all, because sending is off. */
 export async function dismissUnsent(trx: Trx, now: string, requestId?: string): Promise<void> {
+  const of = requestId === undefined ? {} : { request_id: requestId };
+  await dismissUnfinished(trx, { actor: SYSTEM, now }, SENDING_OFF, of);
+}
+
+/** Dismisses the unfinished syncs of an employer whose census is erased, and returns how many. */
+export async function dismissOfEmployer(
+  trx: Trx,
+  acting: Acting,
+  employerId: string,
+  reason: string,
+): Promise<number> {
+  const dismissed = await dismissUnfinished(trx, acting, reason, { employer_id: employerId });
+  // The send loop then cancels their uploads.
+  for (const { request_id } of dismissed) if (request_id !== null) await makeDue(trx, request_id, acting.now);
+  return dismissed.length;
+}
+
+async function dismissUnfinished(
+  trx: Trx,
+  acting: Acting,
+  reason: string,
+  of: { request_id?: string; employer_id?: string },
+) {
   let query = trx.updateTable('census_syncs');
-  if (requestId !== undefined) query = query.where('request_id', '=', requestId);
+  for (const [column, id] of Object.entries(of)) query = query.where(column as keyof typeof of, '=', id);
   const dismissed = await query
-    .set({ state: 'dismissed', dismissed_at: now, dismissed_reason: SENDING_OFF })
+    .set({ state: 'dismissed', dismissed_at: acting.now, dismissed_reason: reason })
     // The first condition lets a partial index be used.
     .where(sql<boolean>`state <> 'completed' and state in (${sql.join([...UNFINISHED, 'held'])})`)
-    .returning(['sync_id', 'employer_id'])
+    .returning(['sync_id', 'employer_id', 'request_id'])
     .execute();
-  const action = { action: 'census-sync.dismiss', reason: SENDING_OFF } as const;
+  const action = { action: 'census-sync.dismiss', reason } as const;
   await recordAll(
     trx,
     dismissed.map(({ sync_id: resource, employer_id: employer }) => {
-      return { actor: SYSTEM, now, ...action, resource, employer };
+      return { ...acting, ...action, resource, employer };
     }),
   );
+  return dismissed;
 }
 
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
 import { putCensus, validateCensus } from '../api/operations/census-uploads.ts';
-import { listCensuses } from '../api/operations/censuses.ts';
+import { eraseCensus, listCensuses } from '../api/operations/censuses.ts';
 import { listPaySchedules } from '../api/operations/payroll-settings.ts';
 import { checkCensus, viewFindings } from '../census/check.ts';
 import { createWarnings } from '../census/warnings.ts';
@@ -12,7 +12,7 @@ import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { sizeOfFile, streamOf } from './arguments.ts';
 import { addSyncCommands, printResponse, printSyncs, SYNC_COLUMNS } from './census-syncs.ts';
-import { type Command, type Context, todayIn } from './command.ts';
+import { type Command, type Context, confirm, todayIn } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { addConvertCommand, printRepairs } from './file-formats.ts';
 import { addOperation } from './operation-command.ts';
@@ -103,6 +103,22 @@ export function addCensusCommands(program: Command): void {
         if (isAsked) printResponse(out, response);
       });
       return null;
+    },
+  });
+  addOperation(census, 'erase', eraseCensus, {
+    description: 'Erase the census of an employer without active employees.',
+    examples: ['--employer maple-bakery --reason "the employer left in July"'],
+    isOfPersonalData: true,
+    more: (command) => command.confirmed(),
+    async input(context, named) {
+      const effect =
+        'Its census cannot be uploaded or compared anymore, and its unfinished syncs are dismissed.';
+      await confirm(context, [effect], 'Erase the census? It cannot be undone.');
+      return named;
+    },
+    print(out, { censuses, syncs }) {
+      out.print(`Erased ${counted(censuses, 'census', 'censuses')}, dismissed ${counted(syncs, 'sync')}`);
+      out.note('Backups keep it: delete old ones.');
     },
   });
   addConvertCommand(census);

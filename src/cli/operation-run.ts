@@ -46,6 +46,8 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly isBodyInFile?: true | 'optional';
   /** The help of `--personal-data`, or the flag of `personal_data`, with which the command has the scope `pii:read`. */
   readonly personalData?: string;
+  /** The command needs the scope `pii:read` without an option. */
+  readonly isOfPersonalData?: true;
   /** Adds options and arguments that the operation does not have. */
   more?(command: Command): void;
   /** Returns the result of options that need no database; null for others. Then the params are optional. */
@@ -99,7 +101,8 @@ export async function runSpoken<R, O, Row>(
   }
   if (op.isPure) return runWith(performPure(context));
   const seesPersonalData =
-    words.personalData !== undefined && options[attributeOf(personalFlagOf(words).slice(2))] === true;
+    words.isOfPersonalData === true ||
+    (words.personalData !== undefined && options[attributeOf(personalFlagOf(words).slice(2))] === true);
   return withDatabase(context, (db) => runWith(performIn({ ...context, db }, seesPersonalData)));
 }
 

@@ -189,6 +189,21 @@ export async function employeesOf(
   return rows.map(({ employee_id }) => employee_id);
 }
 
+/** Returns the employees of an employer about whom it was reported after a position. */
+export async function employeesReportedAfter(
+  db: Db | Trx,
+  employerId: string,
+  position: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employer_id', '=', employerId)
+    .where('position', '>', position)
+    .execute();
+  return rows.map(({ employee_id }) => employee_id);
+}
+
 export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>): RawBuilder<boolean> {
   return sql`exists (select 1 from roster
     where roster.employer_id = ${employerId} and roster.employee_id = ${employeeId})`;

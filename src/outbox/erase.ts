@@ -98,3 +98,14 @@ function canceledWithBody(db: Db | Trx, before: string) {
   const query = db.selectFrom('outbox').where(sql<boolean>`state = 'canceled' and body is not null`);
   return query.where('finished_at', '<', before);
 }
+
+/** Erases the stored responses to the census uploads of an employer: they may quote the census. */
+export async function eraseResponses(trx: Trx, employerId: string): Promise<void> {
+  await trx
+    .updateTable('outbox')
+    .set({ response: null })
+    .where('subject_type', '=', 'employer')
+    .where('subject_id', '=', employerId)
+    .where('response', 'is not', null)
+    .execute();
+}

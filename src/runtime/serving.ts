@@ -7,6 +7,7 @@ import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
 import type { CensusFetcher } from '../census/source.ts';
 import { legalNameOf } from '../census/staged.ts';
+import { tidyCensuses } from '../census/staging.ts';
 import type { Config } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
@@ -234,6 +235,7 @@ async function finishRosterUpdates(
   log: Log,
 ): Promise<void> {
   try {
+    await tidyCensuses(db, sharedNow);
     await resumeRosterUpdates({ db, encryptor, sharedNow });
   } catch (error) {
     const fields = { code: codeOf(error), reason: keyErrorMessage(error) ?? codeOf(error) };

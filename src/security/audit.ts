@@ -13,6 +13,7 @@ import { type Head, hashAfter, headText, lockHead, reasonHash } from './audit-ch
 /** The actions that leave a record. The part before the dot is the type of the resource. */
 export const ACTIONS = [
   'approval-setting.put',
+  'census.erase',
   'census.read',
   'census.stage',
   'census-sync.request',

@@ -91,17 +91,20 @@ export async function recordsWithoutResource(
 
 /**
  * Returns the resources of each employer's last record of an action, of those with a field in their details, that do not have their
- * row. `hasRow` refers to the record as `last`.
+ * row, unless a later `endedBy` of the employer ended it. `hasRow` refers to the record as `last`.
  */
 export async function lastResourcesWithoutRow(
   db: Db,
   action: Action,
   field: string,
   hasRow: RawBuilder<SqlBool>,
+  endedBy: Action,
 ): Promise<string[]> {
   const { rows } = await sql<{ resource_id: string }>`
     select resource_id from audit_records last
-    where not ${hasRow} and record_id in (
+    where not ${hasRow} and not exists (select 1 from audit_records ended
+        where ended.employer_id = last.employer_id and ended.action = ${endedBy} and ended.record_id > last.record_id)
+      and record_id in (
       select max(record_id) from audit_records
       where resource_type = ${resourceTypeOf(action)} and action = ${action} and details like ${`%"${field}":%`}
       group by employer_id)

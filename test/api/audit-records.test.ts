@@ -11,7 +11,7 @@ import { report, SAMPLES } from '../employment/stage.ts';
 import { tellTest } from '../notifications/parts.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, LATELY, NOW, rowsOf, sync } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, employ, LATELY, NOW, rowsOf, sync } from '../support/payroll.ts';
 import { apply, deductionOf, deliver } from './deliver.ts';
 import { OPENING, PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
@@ -126,6 +126,9 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step('POST /v1/names', 'name.show', { employee_ids: ['zoe'] }),
     step('POST /v1/deductions/import', 'deduction.import', [{ ...deduction, id: 'ded-old' }], { records: 2 }),
     step(`PUT ${OF_EMPLOYER}/census`, 'census.stage', census, { records: 2 }),
+    step(`POST ${OF_EMPLOYER}/export`, 'employer.export'),
+    () => employ(db, 'gone-1', { employer_id: 'gone', termination_date: '2025-12-31' }),
+    step(`DELETE ${OF_EMPLOYER}/census`, 'census.erase', REASON, { ids: { employer_id: 'gone' } }),
     step('DELETE /v1/sessions/:session_id', 'session.end', undefined, {
       ids: { session_id: sessionId(secret) },
     }),

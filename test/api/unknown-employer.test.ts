@@ -16,6 +16,7 @@ const BODIES: Readonly<Record<string, object>> = {
   putPayrollCodes: { codes: [] },
   putPayrollPolicy: { effective_from: '2026-01-01' },
   putSecondApproval: { required: true, ...REASON },
+  eraseCensus: REASON,
   createOpeningItems: { items: [OPENING] },
   decideOpenItems: { decisions: [{ employee_id: 'e', action: 'hold' }], ...REASON },
   previewItemDecisions: { decisions: [{ employee_id: 'e', action: 'hold' }], ...REASON },

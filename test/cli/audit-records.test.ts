@@ -17,7 +17,7 @@ import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { tellTest } from '../notifications/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER, etagOf, LATELY, rowsOf, sync } from '../support/payroll.ts';
+import { EMPLOYER, employ, etagOf, LATELY, rowsOf, sync } from '../support/payroll.ts';
 import { here } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -147,6 +147,8 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
       action: 'deduction.import',
       records: 2,
     },
+    () => employ(db, 'gone-1', { employer_id: 'gone', termination_date: '2025-12-31' }),
+    { argv: ['census', 'erase', '--employer', 'gone', ...reason, '--yes'], action: 'census.erase' },
     { argv: ['keys', 'rotate'], action: 'key.rotate', records: 2 },
     () =>
       transact(db, (trx) => trx.updateTable('outbox').set(longAgo).where('request_id', '=', move).execute()),

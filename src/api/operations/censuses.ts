@@ -1,16 +1,57 @@
 /** Staged censuses: listed, and read as they would be uploaded. */
 import { Readable } from 'node:stream';
 import Type from 'typebox';
+import { eraseCensus as eraseStored } from '../../census/erase.ts';
 import { CENSUS_FROM } from '../../census/source.ts';
 import { currentCensus, listStagedCensuses, uploadBody } from '../../census/staged.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { notFound } from '../../errors.ts';
-import { by, writeReadDown } from '../auth.ts';
+import { eraseOrganizations } from '../../payroll/settings/file-formats.ts';
+import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
 import { operation } from '../operation.ts';
 import { cursor, EmployerId, idFilter, limit, pageOf } from '../schemas.ts';
 import { CENSUS } from './census-uploads.ts';
+
+const Erased = field.component(
+  'CensusErasure',
+  {
+    censuses: field.integer('The number of censuses that were erased: the staged one, and the last upload.'),
+    syncs: field.integer('The number of unfinished syncs that were dismissed.'),
+  },
+  'What was erased.',
+);
+
+export const eraseCensus = operation({
+  id: 'eraseCensus',
+  group: 'Census',
+  method: 'DELETE',
+  path: '/v1/employers/:employer_id/census',
+  scope: 'census:write',
+  employers: 'employer',
+  action: 'census.erase',
+  summary: "Erase an employer's census",
+  description:
+    'Erases the census of an employer that has left: the staged one, the fingerprints of the last upload, the responses to its ' +
+    'uploads, and the organization in its file formats. Unfinished syncs are dismissed. Also requires the scope `pii:read`. Fails with ' +
+    '409 while the employer has active employees.',
+  params: EmployerId,
+  body: field.component('CensusErasureRequest', {
+    reason: field.reasonField('Why the census is erased. It is stored in the audit record.'),
+  }),
+  response: { 200: Erased },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(call, parts) {
+    alsoNeeds(call, 'pii:read');
+    const { employer_id: employerId } = call.params;
+    const erasure = { employerId, actor: call.actor(), reason: call.body.reason };
+    const erased = await eraseStored(parts, erasure, (trx) => eraseOrganizations(trx, employerId));
+    parts.wakeSend();
+    return erased;
+  },
+  logs: ({ params: { employer_id } }) => [{ employer_id }, 'a census was erased'],
+});
 
 export const getCensus = operation({
   id: 'getCensus',

@@ -3,6 +3,7 @@ import type { Action } from '../../security/audit.ts';
 
 export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'approval-setting.put': 'Second approval set',
+  'census.erase': 'Census erased',
   'census.read': 'Census read',
   'census.stage': 'Census staged',
   'census-sync.request': 'Census sync requested',

@@ -7,7 +7,7 @@ import {
   releaseCensusSync,
   syncCensus,
 } from '../../api/operations/census-syncs.ts';
-import { listCensuses } from '../../api/operations/censuses.ts';
+import { eraseCensus, listCensuses } from '../../api/operations/censuses.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, savedNotice } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
@@ -75,7 +75,7 @@ export function censusPages({ page, action }: Console): void {
 
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: sync_id, dismiss, release, requested, saved, ...query } = visit.query;
+    const { response: sync_id, dismiss, release, erase, erased, requested, saved, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
     const { data, source } = await api.perform(listCensuses, { query: { employer_id } });
@@ -97,12 +97,14 @@ export function censusPages({ page, action }: Console): void {
     const body = html`
       ${await pausedNotice(visit)}
       ${savedNotice({ saved }, '/census', 'All censuses')}
+      ${savedNotice({ saved: erased }, '/census', 'All censuses', 'The census was erased. Backups keep it.')}
       ${savedNotice({ saved: requested }, '/census', 'All censuses', 'A sync was requested. The newest sync below shows its progress.')}
       ${stagedNow(data[0] ?? null, employer_id, visit, isOff)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
       ${dismiss !== undefined && may('census:write') && dismissal(employer_id, dismiss)}
       ${release !== undefined && may('runs:approve') && releaseForm(employer_id, await heldSync(api, release), isOff)}
+      ${erase !== undefined && mayErase(visit) && erasure(employer_id)}
       ${may('census:write') && uploadForm(employer_id)}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
@@ -116,6 +118,11 @@ export function censusPages({ page, action }: Console): void {
   action('/census/:employer_id/sync', 'census:write', async ({ api, params }) => {
     await api.perform(syncCensus);
     return { go: address(censusPath(params.employer_id ?? ''), { requested: 'true' }) };
+  });
+
+  action('/census/:employer_id/erase', 'census:write', async ({ api, params, form }) => {
+    const erased = await api.perform(eraseCensus, { body: { reason: form.reason ?? '' } });
+    return { go: address(censusPath(params.employer_id ?? ''), { erased: erased.censuses }) };
   });
 
   action('/census/sync-all', 'census:write', async ({ api }) => {
@@ -263,6 +270,26 @@ function dismissal(employerId: string, syncId: string): Html | null {
   `;
 }
 
+function mayErase({ may }: Visit): boolean {
+  return may('census:write') && may('pii:read');
+}
+
+/** Renders the form that erases the census of an employer that has left. */
+function erasure(employerId: string): Html | null {
+  if (!fitsPath(employerId)) return null;
+  const form = decision(`${censusPath(employerId)}/erase`, {
+    button: 'Erase this census',
+    hint: 'The staged census, the comparison with the last upload, and responses of the service are erased, and unfinished syncs dismissed. It cannot be undone, and is refused while the employer has active employees.',
+    reason: 'Reason for erasing',
+  });
+  return html`
+    <section class="card" aria-labelledby="erase">
+      <h2 id="erase">Erase the census</h2>
+      ${form}
+    </section>
+  `;
+}
+
 /** Groups the syncs by employer, the employer with the newest sync first. */
 function syncPart(syncs: readonly Sync[], visit: Visit, isOff: boolean): Html {
   const employers = [...Map.groupBy(syncs, ({ employer_id }) => employer_id)];
@@ -315,6 +342,7 @@ function stagedNow(
         ['Content', may('pii:read') && raw],
       ])}
       ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now')}</div>`}
+      ${mayWrite && may('pii:read') && html`<p><a href=${address(censusPath(employerId), { erase: 'true' })}>Erase</a></p>`}
     </section>
   `;
 }

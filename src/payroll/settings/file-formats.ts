@@ -174,3 +174,13 @@ export async function noteRead(trx: Trx, { employer_id, kind, version }: Key, no
     .where('read_at', 'is', null)
     .execute();
 }
+
+/** Erases the organizations in the file formats of an employer. */
+export async function eraseOrganizations(trx: Trx, employerId: string): Promise<void> {
+  await trx
+    .updateTable('file_formats')
+    .set({ organization: null })
+    .where('employer_id', '=', employerId)
+    .where('organization', 'is not', null)
+    .execute();
+}
