@@ -47,7 +47,7 @@ const CASES: Refused = {
   'half an escape → 400 (Percent-encode)': get('deductions/%E0%A4%A'),
   'an unknown path → 404 (path does not exist)': get('nothing'),
   'a wrong method → 405 (support DELETE\\. Use GET\\.$)': { ...get('deductions'), method: 'DELETE' },
-  'another wrong method → 405 (Use GET, PUT\\.$)': { ...get('employers/1/census'), method: 'PATCH' },
+  'another wrong method → 405 (Use DELETE, GET, PUT\\.$)': { ...get('employers/1/census'), method: 'PATCH' },
   'malformed JSON → 400 body: not valid JSON': post('{"state":'),
   'a field twice → 400 body: twice': post('{"state":"applied","state":"ignored"}'),
   'JSON after a byte order mark → 400 body: byte order mark': post('\ufeff{}'),

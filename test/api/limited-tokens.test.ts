@@ -147,6 +147,7 @@ const censusOf = (id: (name: string) => string) => ({
 
 /** The bodies of routes that read one, with ids of the employer. Routes without a body here get `{}`. */
 const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>> = {
+  'DELETE /v1/employers/:employer_id/census': () => REASON,
   'POST /v1/names': (own) => ({ employee_ids: [own('employee_id')] }),
   'PUT /v1/payroll-runs/:run_id': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
   'POST /v1/payroll-runs/preview': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
@@ -310,7 +311,8 @@ onEitherEngine('a limited token gets the same for an id of another employer as f
         const name = filterOf(world, pattern, methods[0] as string);
         const url = name === undefined ? path : `${path}?${name}=${encodeURIComponent(id(name))}`;
         const method = methods[0] as NonNullable<Request['method']>;
-        const body = method === 'GET' || method === 'DELETE' ? {} : { body: BODIES[route]?.(id) ?? {} };
+        const isBare = method === 'GET' || (method === 'DELETE' && BODIES[route] === undefined);
+        const body = isBare ? {} : { body: BODIES[route]?.(id) ?? {} };
         return call({ method, url, token, ...body });
       };
       const [foreign, unknown] = [await ask('foreign'), await ask('unknown')];
@@ -398,8 +400,8 @@ onEitherEngine('a foreign id in any place of an input reads and changes nothing'
         const search = new URLSearchParams({ ...(filter && { [filter]: own(filter) }), ...query, ...reason });
         const body = BODIES[route]?.(own) ?? {};
         const sent = where === 'body' ? withId(body, within, id) : body;
-        const isRead = method === 'GET' || method === 'DELETE';
-        return call({ method, url: `${url}?${search}`, token, ...(isRead ? {} : { body: sent }) });
+        const isBare = method === 'GET' || (method === 'DELETE' && BODIES[route] === undefined);
+        return call({ method, url: `${url}?${search}`, token, ...(isBare ? {} : { body: sent }) });
       };
       // Ids of requests that succeed become known.
       asked += 1;

@@ -17,6 +17,8 @@ const BODIES: Readonly<Record<string, object>> = {
   putPayrollPolicy: { effective_from: '2026-01-01' },
   putSecondApproval: { required: true, ...REASON },
   eraseCensus: REASON,
+  compareCutOver: [{ employee_id: 'e' }],
+  signCutOver: [{ employee_id: 'e' }],
   createOpeningItems: { items: [OPENING] },
   decideOpenItems: { decisions: [{ employee_id: 'e', action: 'hold' }], ...REASON },
   previewItemDecisions: { decisions: [{ employee_id: 'e', action: 'hold' }], ...REASON },
@@ -25,7 +27,7 @@ const BODIES: Readonly<Record<string, object>> = {
 /** An employer begins with these, or they report that it is unknown. */
 const BEGINNING = [
   ...['putCensus', 'syncCensus', 'validateCensus', 'convertCensus'],
-  ...['putFileFormat', 'proposeFileFormat', 'getFlowReadiness'],
+  ...['putFileFormat', 'proposeFileFormat', 'convertFile', 'getFlowReadiness'],
 ];
 
 onEitherEngine('every route with an employer in its path is a 404 for an unknown employer', async (t) => {
@@ -50,7 +52,11 @@ onEitherEngine('every route with an employer in its path is a 404 for an unknown
     );
   const before = await rows();
   const ask = (path: string, method: string, operationId: string, employer: string) => {
-    const url = path.replace('{employer_id}', employer).replace('{year}', '2026').replace('{kind}', 'census');
+    const url = path
+      .replace('{employer_id}', employer)
+      .replace('{year}', '2026')
+      .replace('{kind}', 'census')
+      .replace('{list}', 'people');
     const body = BODIES[operationId];
     return call({ method: method.toUpperCase() as Request['method'] & string, url, ...(body && { body }) });
   };

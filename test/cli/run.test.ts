@@ -79,7 +79,7 @@ const REJECTED: Record<string, readonly [code: number, line: RegExp]> = {
   'finalize r --etag x --reason x': [2, /--reason: must be omitted without accept/],
   'void r --yes --reason ': [2, /--reason: must be a reason of 1 to/],
   'lines r --csv --json': [2, /either --csv or --json/],
-  'taken r rows.xlsx': [2, /\.csv, \.json or \.ndjson/],
+  'taken r rows.pdf': [2, /\.csv, \.xlsx, \.json or \.ndjson/],
 };
 
 test('wrong usage and unknown runs are rejected in one line', async (t, { run }) => {

@@ -20,7 +20,16 @@ const PAGES = [
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
   ...['/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
   ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
-  ...['/census', `/census/${EMPLOYER}`, '/census/unknown', '/changes', '/changes/none', '/audit', '/audit/1'],
+  ...[
+    '/census',
+    `/census/${EMPLOYER}`,
+    `/census/${EMPLOYER}/first-file`,
+    '/census/unknown',
+    '/changes',
+    '/changes/none',
+    '/audit',
+    '/audit/1',
+  ],
   ...['/operations', '/notifications', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
 /** The same pages with other parameters. */

@@ -116,7 +116,7 @@ t.test('set up a new employer: 19 interactions from an empty console to a finali
   await use('link', /^Upload the census of this employer$/);
   const content = JSON.stringify({ organization, employees: [employee] });
   const file = { name: 'census.json', mimeType: 'application/json', buffer: Buffer.from(content) };
-  await choose('Census (JSON or CSV file)', file);
+  await choose('Census (JSON, CSV or Excel file)', file);
   await use('button', /^Check$/);
   await use('button', /^Stage this census$/);
   await use('link', /^Next: Set the pay schedule$/);

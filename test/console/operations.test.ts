@@ -99,7 +99,7 @@ t.test('each part of the operations page needs its scope', async (t) => {
   };
   for (const [scope, parts, hasLinks] of [
     ['ledger:read', ['Not ready'], true],
-    ['metrics:read', ['Activity'], false],
+    ['metrics:read', ['Activity'], true],
     ['census:read', ['Latest census sync by employer'], true],
     ['changes:read', [], false],
   ] as const)

@@ -103,6 +103,7 @@ async function otherDeductions(api: Api, simulator: Simulator): Promise<string[]
 
 /** Returns the fields that the service sent, without fields that the ledger adds, in a fixed order. */
 function textOf(shown: Deduction & Record<string, unknown>): string {
-  const { employer_id, matched, version, position, event_time, recorded_at, ...deduction } = shown;
+  const { employer_id, matched, version, position, event_time, recorded_at, placeholder, ...deduction } =
+    shown;
   return JSON.stringify(deduction, Object.keys(deduction).sort());
 }

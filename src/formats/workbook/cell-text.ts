@@ -43,11 +43,14 @@ export function numberText(
   return zeros !== null && /^\d+$/.test(text) ? withZeros(text, zeros) : text;
 }
 
+/** Writes no exponent and no zeros at the end. */
+const DECIMAL = new Intl.NumberFormat('en-US', { useGrouping: false, maximumFractionDigits: 20 });
+
 function decimal(number: number): string {
   if (Math.abs(number) >= EXACT_BELOW) return number.toExponential().toUpperCase();
   const rounded = Number(number.toPrecision(DIGITS));
   const text = String(rounded);
-  return text.includes('e') ? rounded.toFixed(20).replace(/\.?0+$/, '') : text;
+  return text.includes('e') ? DECIMAL.format(rounded) : text;
 }
 
 /** Fills the zeros of a format: 12345678 is 012-34-5678. Digits beyond them come first. */
