@@ -7,6 +7,7 @@ import { conflict, counted } from '../errors.ts';
 import { employmentsOf, isActiveFrom } from '../ledger/employment.ts';
 import { readPosition, transactOnLedger } from '../ledger/position.ts';
 import { employeesOf, employeesReportedAfter, rosterOf } from '../ledger/roster.ts';
+import { eraseNames } from '../names/names.ts';
 import { eraseResponses } from '../outbox/erase.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import { type Actor, record } from '../security/audit.ts';
@@ -19,7 +20,8 @@ type Erasure = { employerId: string; actor: Actor; reason: string };
 export type CensusErased = { censuses: number; syncs: number };
 
 /**
- * Erases each census of an employer with its fingerprints and the service's responses to its uploads, and dismisses the syncs
+ * Erases each census of an employer with its fingerprints, the names of its employees and the service's responses to its
+ * uploads,
  * that need another one. `more` erases what other modules keep of it. Throws CONFLICT while the employer has active employees.
  */
 export async function eraseCensus(
@@ -47,6 +49,7 @@ export async function eraseCensus(
       .where(sql<boolean>`(state <> 'abandoned' or uploaded_at is not null)`)
       .executeTakeFirst();
     const syncs = await dismissOfEmployer(trx, acting, employerId, reason);
+    await eraseNames(trx, employerId);
     await eraseResponses(trx, employerId);
     await more(trx);
     const details = { censuses: Number(numUpdatedRows), syncs };

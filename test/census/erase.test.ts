@@ -32,7 +32,7 @@ onEitherEngine('a census is erased once its employer has no active employee', as
   const left = { employer_id: 'acme', termination_date: '2025-12-31', absent: null };
   await learn(db, ...ids.map((id) => employment(id, left)));
   t.match(await erase(), { status: 200, json: { censuses: 2, syncs: 1 } });
-  for (const table of ['staged_censuses', 'census_chunks', 'census_fingerprints'] as const)
+  for (const table of ['staged_censuses', 'census_chunks', 'census_fingerprints', 'employee_names'] as const)
     t.equal(await countRows(db, [table]), 0, table);
   t.match(await call({ url: PATH }), { status: 404 });
   const { json: syncs } = await call({ url: '/v1/census-syncs?employer_id=acme' });
