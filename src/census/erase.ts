@@ -21,8 +21,7 @@ export type CensusErased = { censuses: number; syncs: number };
 
 /**
  * Erases each census of an employer with its fingerprints, the names of its employees and the service's responses to its
- * uploads,
- * that need another one. `more` erases what other modules keep of it. Throws CONFLICT while the employer has active employees.
+ * uploads, and dismisses the syncs that need another one. `more` erases what other modules keep of it. Throws CONFLICT while the employer has active employees.
  */
 export async function eraseCensus(
   { db, sharedNow }: { db: Db; sharedNow: SharedNow },
