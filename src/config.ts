@@ -100,7 +100,7 @@ export function readConfig(env: Environment): Config {
     signIn: readSignIn(env),
     census: readCensus(env),
     notify: readNotify(env),
-    silentAfterMs: optionalDuration(env, 'EVENTS_SILENT_AFTER'),
+    silentAfterMs: readSilence(env),
     retention: readRetention(env),
     timeZone: readTimeZone(env),
     auditHeads: readAuditHeads(env),
@@ -243,12 +243,17 @@ function optionalDuration(env: Environment, name: string): number | null {
   return given(env, name) === undefined ? null : duration(env, name, '');
 }
 
+/** A month with any pay frequency has elections, and an endpoint that the provider disabled is reported to nobody here. */
+function readSilence(env: Environment): number | null {
+  const name = 'EVENTS_SILENT_AFTER';
+  return given(env, name) === 'off' ? null : duration(env, name, '35d');
+}
+
 /** The times after which readiness reports a census sync or the lack of events. */
 export type ReadinessLimits = { readonly overdueMs: number; readonly silentAfterMs: number | null };
 
 export function readReadinessLimits(env: Environment): ReadinessLimits {
-  const silentAfterMs = optionalDuration(env, 'EVENTS_SILENT_AFTER');
-  return { overdueMs: readCensus(env).overdueMs, silentAfterMs };
+  return { overdueMs: readCensus(env).overdueMs, silentAfterMs: readSilence(env) };
 }
 
 export function readRetention(env: Environment): RetentionConfig {

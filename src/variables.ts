@@ -130,8 +130,8 @@ export const VARIABLES = {
   },
   NOTIFY_TYPES: { default: 'all', meaning: 'The types of notifications to send, separated by spaces.' },
   EVENTS_SILENT_AFTER: {
-    default: 'none',
-    meaning: 'Readiness warns when the last event is older, such as `7d`.',
+    default: '`35d`',
+    meaning: 'Once deductions are in effect, readiness warns when the last event is older. `off`: never.',
   },
   RETENTION_EVENTS: {
     default: 'none: bodies are kept',

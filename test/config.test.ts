@@ -26,7 +26,7 @@ t.test('optional variables have defaults', async (t) => {
     signIn: { withToken: true, provider: null, isHttps: false },
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
     notify: null,
-    silentAfterMs: null,
+    silentAfterMs: 35 * 86_400_000,
     retention: { eventsMs: null, requestsMs: null },
     timeZone: 'UTC',
     auditHeads: { to: 'log' },
@@ -120,6 +120,10 @@ t.test('every variable can be set', async (t) => {
     auditHeads: { to: 'file', path: '/srv/heads.ndjson' },
     logLevel: 'error',
   });
+});
+
+t.test('the warning about silence can be ended', async (t) => {
+  t.equal(readConfig({ ...REQUIRED, EVENTS_SILENT_AFTER: 'off' }).silentAfterMs, null);
 });
 
 t.test('the configuration is deeply frozen', async (t) => {

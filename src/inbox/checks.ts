@@ -6,6 +6,7 @@ import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { counted } from '../errors.ts';
+import { isAnyInEffect } from '../ledger/deductions.ts';
 import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, type EventAge, readEventAge } from './arrivals.ts';
@@ -311,7 +312,8 @@ const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = 
   async find(db, { now, silentAfterMs }) {
     if (silentAfterMs === null) return [];
     const age = await readEventAge(db);
-    return now.getTime() - Date.parse(age.since) > silentAfterMs ? [{ age, now, result: 'warn' }] : [];
+    if (now.getTime() - Date.parse(age.since) <= silentAfterMs) return [];
+    return (await isAnyInEffect(db, dayAt(db, now))) ? [{ age, now, result: 'warn' }] : [];
   },
   text: ({ age, now }) => describeEventAge(age, now),
   advice:

@@ -340,3 +340,16 @@ export async function hasDeductions(db: Db, employeeId: string): Promise<boolean
     .executeTakeFirst();
   return row !== undefined;
 }
+
+/** Returns whether the latest state of any deduction is in effect on `day`. */
+export async function isAnyInEffect(db: Db, day: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('deductions')
+    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
+    .select('deductions.deduction_id')
+    .where((where) => where.or([where('starts_on', 'is', null), where('starts_on', '<=', day)]))
+    .where((where) => where.or([where('ends_on', 'is', null), where('ends_on', '>=', day)]))
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
+}

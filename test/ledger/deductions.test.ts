@@ -7,6 +7,7 @@ import {
   type DeductionFilter,
   type DeductionState,
   getDeduction,
+  isAnyInEffect,
   listDeductions,
   versionsAfter,
   versionsOf,
@@ -240,4 +241,17 @@ onEitherEngine('a deduction has its latest state, and lists have all its version
     position = (page.at(-1) as DeductionState).version.position;
   }
   t.strictSame(events(feed), ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8'], 'in commit order, each once');
+});
+
+onEitherEngine('a ledger is in use once the latest state of a deduction is in effect', async (t) => {
+  const { db } = await scratch(t);
+  const isInUse = () => isAnyInEffect(db, TODAY);
+  t.notOk(await isInUse(), 'without deductions');
+  const from = (effective_start: string, effective_end: string | null, sent: string) =>
+    record(db, [incoming(sent, sent, { effective_start, effective_end })]);
+  await from('2026-04-01', null, FEBRUARY);
+  t.notOk(await isInUse(), 'before the first one starts');
+  await from('2026-02-01', TODAY, MARCH);
+  t.ok(await isInUse());
+  t.notOk(await isAnyInEffect(db, '2026-03-16'), 'after the last one ended');
 });
