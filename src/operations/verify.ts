@@ -136,7 +136,7 @@ export async function verifyRows(
 }
 
 /** Tables whose only row the migrations insert. Without it, updates change nothing and locks lock nothing. */
-const TABLES_OF_ONE_ROW = ['payroll_head', 'circuit_breaker', 'retention'] as const;
+const TABLES_OF_ONE_ROW = ['payroll_head', 'circuit_breaker', 'retention', 'notification_head'] as const;
 
 async function verifyOnlyRows(db: Db, { report }: Verifying): Promise<void> {
   for (const table of TABLES_OF_ONE_ROW) {

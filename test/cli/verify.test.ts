@@ -183,7 +183,7 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
   ],
   [`insert into pilot (id, started_at) values (1, ${AT})`, 'pilot.started_at'],
   [`update pilot set ended_at = ${AT}`, 'pilot.ended_at'],
-  ...['payroll_head', 'circuit_breaker', 'retention'].map(
+  ...['payroll_head', 'circuit_breaker', 'retention', 'notification_head'].map(
     (table) => [`delete from ${table}`, `${table}.id`] as const,
   ),
 ];

@@ -36,7 +36,10 @@ const USER = 'copier';
 /** The DATABASE_URL is a file that does not exist. */
 const ENVIRONMENT = environment(t);
 /** The tables that a migration fills with one row each. */
-const OF_ONE_ROW = ['instance', 'audit_head', 'ledger_head', 'circuit_breaker', 'payroll_head', 'retention'];
+const OF_ONE_ROW = [
+  ...['instance', 'audit_head', 'ledger_head', 'notification_head'],
+  ...['circuit_breaker', 'payroll_head', 'retention'],
+];
 
 /** A server with the user who copies. */
 async function asServer<R>(work: (client: Client) => Promise<R>, database = 'postgres'): Promise<R> {
