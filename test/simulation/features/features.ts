@@ -19,7 +19,6 @@ import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
 import { PEOPLE } from './people.ts';
 import { PILOT } from './pilot.ts';
-import { PLACEHOLDERS } from './placeholders.ts';
 import { SCHEDULES } from './schedules.ts';
 
 /** By name, a query whose rows break the invariant, or a function that returns sentences. docs/internals/promises.md lists them. */
@@ -47,5 +46,5 @@ export type Feature = {
 export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
-  ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS, PILOT, PLACEHOLDERS],
+  ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS, PILOT],
 ];
