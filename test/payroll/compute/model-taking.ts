@@ -54,7 +54,7 @@ function mayTake(run: Run, item: StandingItem): boolean {
 }
 
 function isNamed(id: string, { kind, source, employee, deduction, bucket }: StandingItem): boolean {
-  return id === [kind, source, employee, deduction, ...bucket.split(' ')].join(':');
+  return id === [kind, source, employee, deduction, ...bucket.split(' ')].map(encodeURIComponent).join(':');
 }
 
 function sumOfMembers(items: readonly StandingItem[]): bigint {
