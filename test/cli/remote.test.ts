@@ -1,4 +1,5 @@
 /** Commands of operations do the same on the database and at a running sidecar. */
+import { rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -17,6 +18,7 @@ import { deductionOf, deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
 import { environment, here, jsonOf, type Ran, type Variables } from './harness.ts';
 import { filesOf, optionsOn, PAY_DATE } from './payroll-stage.ts';
@@ -60,6 +62,13 @@ t.test('a command prints the same and exits the same on the database and at a ru
   // Both print ages, such as that of the last event.
   mock.timers.enable({ apis: ['Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
+  // Some examples write a file.
+  const [folder, before] = [temporaryFolder('test'), process.cwd()];
+  process.chdir(folder);
+  t.teardown(() => {
+    process.chdir(before);
+    rmSync(folder, { recursive: true });
+  });
   const { url, local, remote } = await stage(t);
   const all = (await remoteCommands()).flatMap(({ examples }) => examples);
   t.ok(all.length > 10, `${all.length} examples`);
