@@ -239,7 +239,7 @@ function unsettledDates(
 ): string[] {
   const { run, runId, deductions } = terms;
   if (deductions?.has(history.deductionId) === false) return [];
-  const first = firstRunOf(earlier, run) ?? run.pay_date;
+  const first = firstDate(earlier, run);
   return datesOfLastMonth(terms, job)
     .map(({ pay_date }) => pay_date)
     .filter(
@@ -259,19 +259,20 @@ export function datesOfLastMonth(terms: RunTerms, { termination }: Job) {
   );
 }
 
-/** Returns the pay date of the first finalized regular run of a run's frequency and group, or null. */
-function firstRunOf(
-  earlier: Payout['earlier'],
-  { pay_frequency, pay_group }: RunTerms['run'],
-): string | null {
+/**
+ * Returns the pay date from which final checks take shares: of the first finalized regular run of a run's frequency and
+ * group. A regular run is itself one of them when it is final.
+ */
+function firstDate(earlier: Payout['earlier'], of: RunTerms['run']): string {
   const first = earlier.find(
     ({ run, isVoided }) =>
       !isVoided &&
       run.kind === 'regular' &&
-      run.pay_frequency === pay_frequency &&
-      run.pay_group === pay_group,
+      run.pay_frequency === of.pay_frequency &&
+      run.pay_group === of.pay_group,
   );
-  return first?.run.pay_date ?? null;
+  const date = first?.run.pay_date ?? of.pay_date;
+  return of.kind === 'regular' && of.pay_date < date ? of.pay_date : date;
 }
 
 /** The shares that remain after a check. */

@@ -125,6 +125,13 @@ t.test('dates before the first run of the employer are settled', async (t) => {
   t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19'], 'without a run, the pay date is the first');
 });
 
+t.test('a final check is itself the first run if it is dated before all others', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'later', body(LAST + 1));
+  t.strictSame(await taken(db, FIRST, FINAL), [' 138.46 06-05 06-19']);
+  t.strictSame(await taken(db, FIRST, OFF_CYCLE), [], 'an off-cycle run never counts as one');
+});
+
 t.test('a date of a run in which the employee was or belongs is no share', async (t) => {
   const db = await staged(t);
   await finalized(db, 'before', body(FIRST - 1));
