@@ -5,6 +5,8 @@
  */
 import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { isStatementTimeout } from './errors.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -35,6 +37,28 @@ export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<
     select name, pg_try_advisory_xact_lock(hashtextextended(name, 0)) as taken
     from unnest(${[...new Set(names)]}::text[]) as name`.execute(trx);
   return new Set(rows.flatMap(({ name, taken }) => (taken ? [name] : [])));
+}
+
+/** Shorter than the second after which PostgreSQL looks for a deadlock. */
+const TABLES_WITHIN_MS = 800;
+
+/**
+ * Locks every table on PostgreSQL, so that a migration meets no transaction of a running sidecar, which would end in a
+ * deadlock. While it waits, others wait for it, so it gives up before a delivery is refused. Throws LOCK_TIMEOUT.
+ */
+export async function lockTables(trx: Trx): Promise<void> {
+  if (engineOf(trx) === 'sqlite') return;
+  const { rows } = await sql<{ name: string }>`
+    select tablename as name from pg_tables
+    where schemaname = current_schema() and pg_has_role(tableowner, 'usage') order by 1`.execute(trx);
+  const limit = (ms: number) => sql`select set_config('statement_timeout', ${`${ms}`}, true)`.execute(trx);
+  await limit(TABLES_WITHIN_MS);
+  const locking = sql`lock table ${sql.join(rows.map(({ name }) => sql.table(name)))} in access exclusive mode`;
+  await locking.execute(trx).catch((error: unknown) => {
+    if (!isStatementTimeout(error)) throw error;
+    throw new AppError('LOCK_TIMEOUT', 'another session uses a table: end its transaction, then try again');
+  });
+  await limit(0);
 }
 
 /** Locks the rows that a query reads until the transaction ends. Returns them as they are once they are locked. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
 import { UTC, zoneName } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { AppError, isAppError } from '../errors.ts';
 import { sqlFor, statementsOf } from './dialect.ts';
-import { type Engine, engineOf, lockNames, tableExists } from './engine.ts';
+import { type Engine, engineOf, lockNames, lockTables, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { setTimeZone } from './time-zone.ts';
 import { transact } from './transaction.ts';
@@ -33,12 +34,36 @@ type MigrateOptions = {
   timeZone?: string;
 };
 
-/** Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does. */
-export function migrate(
+/** How often a migration tries again to lock the tables, and the pause between, in which others use them. */
+const TRIES = 600;
+const AGAIN_AFTER_MS = 500;
+
+/**
+ * Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does, and LOCK_TIMEOUT if
+ * the tables are in use for minutes.
+ */
+export async function migrate(
   db: Db,
   environment: BenefitsEnvironment,
   now: Date,
-  { folder = FOLDER, migrated = async () => {}, timeZone }: MigrateOptions = {},
+  options: MigrateOptions = {},
+): Promise<string[]> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await migrateOnce(db, environment, now, options);
+    } catch (error) {
+      const isInUse = engineOf(db) === 'postgres' && isAppError(error, 'LOCK_TIMEOUT');
+      if (!isInUse || tries === TRIES) throw error;
+      await delay(AGAIN_AFTER_MS);
+    }
+  }
+}
+
+function migrateOnce(
+  db: Db,
+  environment: BenefitsEnvironment,
+  now: Date,
+  { folder = FOLDER, migrated = async () => {}, timeZone }: MigrateOptions,
 ): Promise<string[]> {
   return transact(
     db,
@@ -47,6 +72,7 @@ export function migrate(
       await run(trx, MIGRATIONS_TABLE);
       const { applied, due } = await compareMigrations(trx, folder);
       const applied_at = now.toISOString();
+      if (applied.length > 0 && due.length > 0) await lockTables(trx);
       for (const { number, name, hash, sql } of due) {
         for (const statement of statementsOf(sql(engineOf(trx)))) await run(trx, statement);
         await trx.insertInto('migrations').values({ number, name, hash, applied_at }).execute();

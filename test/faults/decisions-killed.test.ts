@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type RawBuilder, sql } from 'kysely';
 import t from 'tap';
 import { openDatabase } from '../../src/database/open.ts';
+import { finalizeAsItIs } from '../support/api.ts';
 import { bodyOn, EMPLOYER, hireMany, schedule, setSchedules } from '../support/payroll.ts';
 import { setStage } from '../support/stage.ts';
 import { SYNCS, strace, straceMissing } from '../support/strace.ts';
@@ -81,17 +82,7 @@ t.test('a kill leaves all of a decision, an override or a finalized run, or noth
   );
   await killed(
     'finalize',
-    async () => {
-      const authorization = `Bearer ${stage.keys.token}`;
-      const url = stage.sidecar.api + RUN;
-      const readiness = await fetch(`${url}/readiness`, { headers: { authorization } });
-      const { checks } = (await readiness.json()) as { checks: { id: string; result: string }[] };
-      const accept = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
-      const etag = readiness.headers.get('etag') ?? '';
-      const headers = { authorization, 'content-type': 'application/json', 'if-match': etag };
-      const body = JSON.stringify({ accept, reason: 'a test' });
-      return fetch(`${url}/finalize`, { method: 'POST', headers, body });
-    },
+    () => finalizeAsItIs(stage.sidecar.api, stage.keys, 'r'),
     async () => {
       const finalized = await count(sql`select 1 from payroll_runs where state = 'finalized'`);
       t.equal(finalized, await recordsOf('run.finalize'), 'a final run has its record');

@@ -42,6 +42,8 @@ type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
 export type StartOptions = {
   /** A module that is loaded before the executable, in each of its threads. */
   preload?: string;
+  /** Another executable than that of this checkout. */
+  main?: string;
 };
 
 /** Starts `serve` and waits until it serves. */
@@ -56,10 +58,10 @@ process.on('exit', () => {
 });
 
 /** Starts `serve`. It inherits only PATH from this process's environment. */
-export function start(t: Test, variables: Variables, { preload }: StartOptions = {}): Started {
+export function start(t: Test, variables: Variables, { preload, main = MAIN }: StartOptions = {}): Started {
   const [command = '', ...before] = AS_USERS_START_IT;
   const preloading = preload === undefined ? [] : ['--import', preload];
-  const rest = [...before, ...preloading, MAIN, 'serve'];
+  const rest = [...before, ...preloading, main, 'serve'];
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const env = { PATH, NODE_COMPILE_CACHE, ...variables };
   const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });
