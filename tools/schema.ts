@@ -1,7 +1,4 @@
-/**
- * Prints the SQL that each engine gets from `db/`, or one of them: `node tools/schema.ts postgres`. A release keeps
- * what is printed (CONTRIBUTING.md).
- */
+/** Prints the SQL that each engine gets from `db/`, or one of them: `node tools/schema.ts postgres`. */
 import { knownMigrations, MIGRATIONS_TABLE } from '../src/database/migrate.ts';
 
 const [only] = process.argv.slice(2);

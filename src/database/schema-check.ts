@@ -14,7 +14,7 @@ import { transact } from './transaction.ts';
 type SchemaDifference = { object: string; rule: string };
 
 /** `on` is the table that the object belongs to. */
-type SchemaObject = { name: string; on: string; definition: string };
+export type SchemaObject = { name: string; on: string; definition: string };
 
 /** Named in the error; `verify` lists all of them. */
 const NAMED = 3;
@@ -64,12 +64,11 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
     return await transact(
       db,
       async (trx): Promise<never> => {
-        const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(trx);
-        const actual = await postgresObjects(trx, rows[0]?.name ?? 'public');
+        const actual = await postgresObjects(trx);
         await sql`create schema benefits_sidecar_expected`.execute(trx);
         await sql`set local search_path = benefits_sidecar_expected`.execute(trx);
         for (const statement of migration) await trx.executeQuery(CompiledQuery.raw(statement));
-        const expected = await postgresObjects(trx, 'benefits_sidecar_expected');
+        const expected = await postgresObjects(trx);
         differences = differencesOf(expected, actual);
         // Rolls back.
         throw new Error('compared');
@@ -84,14 +83,14 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
 }
 
 /**
- * Describes the tables of a schema and all that belongs to them, except invalid indexes, which REINDEX leaves for a
- * while. `search_path` must be this schema: the server then writes names without it.
+ * Describes the tables of the current schema and all that belongs to them, except invalid indexes, which REINDEX leaves for
+ * a while. The server writes names without this schema.
  */
-async function postgresObjects(trx: Trx, schema: string): Promise<SchemaObject[]> {
+export async function postgresObjects(trx: Trx | Db): Promise<SchemaObject[]> {
   const { rows } = await sql<SchemaObject>`
     with relations as (
       select c.* from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = ${schema} and c.relkind in ('r', 'p', 'v', 'm', 'f')
+      where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'f')
     )
     select case relkind when 'r' then 'table' when 'v' then 'view' else 'relation' end || ' ' || relname as name,
       relname as "on", concat_ws(' ', relkind, relpersistence, relrowsecurity, relforcerowsecurity) as definition

@@ -1,16 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import t from 'tap';
 import { sqlFor, statementsOf } from '../../src/database/dialect.ts';
-import type { Engine } from '../../src/database/engine.ts';
-import { knownMigrations } from '../../src/database/migrate.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { alterable } from './scratch.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TABLE = (type: string, end = ');') => `CREATE TABLE facts (\n  id ${type}\n${end}`;
 
 /** A text, and what SQLite and PostgreSQL get. */
@@ -91,28 +85,4 @@ onEachEngine('a marked table refuses changes, except to erase a reason', async (
   for (const change of refused) await t.rejects(run(`update ${change}`), /are append-only/, change);
   await t.resolves(run("update reasoned set reason = '[erased]'"));
   await t.resolves(run("update present set note = 'x'"));
-});
-
-/** Returns what is no longer as a release printed it with `npm run schema`. */
-function editedSince(printed: string): string[] {
-  const released = [...printed.matchAll(/^-- (\w+) on (sqlite|postgres)\n/gm)];
-  return released.flatMap(([, name, engine]) => {
-    const migration = knownMigrations().find((known) => known.name === name);
-    return printed.includes(`\n\n${migration?.sql(engine as Engine)}`) ? [] : [`${name} on ${engine}`];
-  });
-}
-
-t.test('a released migration is never edited, nor what an engine gets from it', async (t) => {
-  const printed = execFileSync(process.execPath, ['tools/schema.ts'], { cwd: ROOT, encoding: 'utf8' });
-  t.strictSame(editedSince(printed), []);
-  t.strictSame(editedSince(printed.replace(') STRICT', ')')), ['0001_database on sqlite'], 'by its dialect');
-  t.strictSame(
-    editedSince(printed.replace('-- 0009_', '-- 0010_')),
-    ['0010_reporting on sqlite'],
-    'or its name',
-  );
-
-  const released = readFileSync(new URL('released.sql', import.meta.url), 'utf8');
-  for (const edited of editedSince(released))
-    t.fail(`${edited} was released: restore it and src/database/dialect.ts, and write a new migration`);
 });

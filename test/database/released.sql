@@ -1,1 +1,0 @@
--- The output of `npm run schema` at the last release, which is written over this line (CONTRIBUTING.md, "Release").
