@@ -87,3 +87,14 @@ CREATE TABLE data_losses (
   accepted_reason   TEXT,
   CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))
 );
+
+-- What events had that the contract does not know, at most 100 rows: names of fields, never values. An operator who read a
+-- row dismisses its first event.
+CREATE TABLE contract_changes (
+  event_type     TEXT NOT NULL,
+  field          TEXT NOT NULL,
+  kind           TEXT NOT NULL CHECK (kind = 'field' OR kind = 'value' OR kind = 'type' OR kind = 'event_type'),
+  first_event_id TEXT NOT NULL,
+  last_event_id  TEXT NOT NULL,
+  PRIMARY KEY (event_type, field, kind)
+) WITHOUT ROWID;

@@ -85,7 +85,7 @@ const TABLES = {
   ledger: `ledger_head deduction_versions deductions deduction_employees deduction_assignments
     roster_facts roster`,
   outbox: 'outbox delivery_attempts circuit_breaker pilot',
-  inbox: 'inbox event_conflicts conflicted_events refused_signatures data_losses',
+  inbox: 'inbox event_conflicts conflicted_events refused_signatures data_losses contract_changes',
   census: 'staged_censuses census_chunks census_fingerprints census_syncs census_completions',
   employment: 'change_keys',
   names: 'employee_names',

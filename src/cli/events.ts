@@ -71,7 +71,7 @@ export function addEventCommands(program: Command): void {
     print: printReprocessed,
   });
   addOperation(events, 'dismiss', dismissEvent, {
-    description: 'Mark a quarantined event, a conflict or a tie as reviewed.',
+    description: 'Mark a quarantined event, a conflict, a tie or a change of the contract as reviewed.',
     examples: ['msg_2b7Kq --reason "test event of the provider"'],
     arguments: EVENT,
     more: (command) => command.confirmed(),

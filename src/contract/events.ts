@@ -32,4 +32,6 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of both census events. Unknown fields are accepted. */
-export const syncData = compile(Type.Object({ employer_id: identifier }));
+export const SyncData = Type.Object({ employer_id: identifier });
+
+export const syncData = compile(SyncData);

@@ -32,6 +32,13 @@ export interface Tables {
   inbox: InboxTable;
   event_conflicts: ConflictTable;
   conflicted_events: ConflictedEventTable;
+  contract_changes: {
+    event_type: string;
+    field: string;
+    kind: 'field' | 'value' | 'type' | 'event_type';
+    first_event_id: string;
+    last_event_id: string;
+  };
   refused_signatures: { minute: string; cause: string; refused_count: number };
   ledger_head: { id: 1; position: number };
   deduction_versions: VersionTable;

@@ -12,6 +12,7 @@ import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import { notify } from '../notifications/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
+import { createChanges } from './contract-changes.ts';
 import {
   type EventOutcome,
   finishEvents,
@@ -215,8 +216,10 @@ async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingE
   const deductions: IncomingDeduction[] = [];
   const outcomes: EventOutcome[] = [];
   const quarantined: string[] = [];
-  for (const { seq, event_id: eventId, received_at: receivedAt, body } of events) {
-    const { meaning, createdAt, eventType, envelopeId } = parseEvent(body);
+  const changes = createChanges();
+  for (const { seq, event_id: eventId, received_at: receivedAt, body, reprocessed } of events) {
+    const { meaning, createdAt, eventType, envelopeId, unknown } = parseEvent(body);
+    if (reprocessed === 0) changes.note(eventId, eventType, unknown);
     if (meaning.kind === 'deduction') {
       const { deduction } = meaning;
       if (!known.has(eventId)) deductions.push({ eventId, receivedAt, createdAt, deduction });
@@ -234,7 +237,9 @@ async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingE
   }
   await recordDeductions(trx, deductions, now);
   await finishEvents(trx, outcomes, now);
-  for (const event_id of quarantined) await notify(trx, 'event.quarantined', { event_id }, now);
+  // Subjects are locked in the order of their names, as the loop that sends does.
+  await changes.record(trx, now);
+  for (const event_id of quarantined.sort()) await notify(trx, 'event.quarantined', { event_id }, now);
   return applied;
 }
 

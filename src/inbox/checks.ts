@@ -11,6 +11,7 @@ import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, type EventAge, readEventAge } from './arrivals.ts';
 import { openConflicts } from './conflicts.ts';
+import { CONTRACT_CHANGED } from './contract-changes.ts';
 import { type DataLoss, describeLoss, knownLosses } from './data-loss.ts';
 import { type NamedInEvent, namedIn } from './named-in-event.ts';
 import { describeCause, refusedSince } from './refusals.ts';
@@ -349,4 +350,5 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   NOTHING_RECEIVED,
   EVENTS_STALE,
   SIGNATURES_REFUSED,
+  CONTRACT_CHANGED,
 ];

@@ -10,6 +10,7 @@ import { isTimeIgnored } from '../ledger/fold.ts';
 import { versionsOfEvents } from '../ledger/record.ts';
 import { type Days, isNeverInEffect } from '../ledger/state.ts';
 import { daysOfVersions } from '../ledger/timeline.ts';
+import { firstWithChange } from './contract-changes.ts';
 import type { StoredEvent } from './events.ts';
 import { CHANGE_BYTES_MAX, namedIn } from './named-in-event.ts';
 
@@ -26,8 +27,11 @@ export const EFFECTS = [
 ] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** `time-ignored`: `created_at` is before 2000, so the event is ordered by its receipt. */
-export const EVENT_FLAGS = ['time-ignored'] as const;
+/**
+ * `time-ignored`: `created_at` is before 2000, so the event is ordered by its receipt. `contract-changed`: it was the first with
+ * something that the contract does not know.
+ */
+export const EVENT_FLAGS = ['time-ignored', 'contract-changed'] as const;
 type EventFlag = (typeof EVENT_FLAGS)[number];
 
 export const EventSubject = component(
@@ -65,6 +69,7 @@ export async function effectsOfEvents(
   const days = await daysOfVersions(db, [...new Set(replaced.map(({ deduction_id }) => deduction_id))]);
   const syncs = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync]));
   const completions = await completionsOfEvents(db, ids);
+  const changed = await firstWithChange(db, ids);
   const employers = new Map(
     [...syncs.values(), ...completions].map(({ event_id, employer_id }) => [event_id, employer_id]),
   );
@@ -77,6 +82,7 @@ export async function effectsOfEvents(
           ? { effect: effectOf(event), subject: namedBy(event, employers.get(event_id)), days: null }
           : effectOfVersion(version, days);
       const flags: EventFlag[] = version !== null && isTimeIgnored(version) ? ['time-ignored'] : [];
+      if (changed.has(event_id)) flags.push('contract-changed');
       return [event_id, { ...meaning, flags, version, sync: syncs.get(event_id) ?? null }];
     }),
   );

@@ -41,7 +41,7 @@ export async function viewWholeEvent(db: Db, { event, conflicts }: WholeEvent, s
   const change = described?.change ?? null;
   return {
     ...viewEvent(event, effect, seesSubject),
-    next_step: nextStepOf({ event, conflicts }, version, described),
+    next_step: nextStepOf({ event, conflicts }, effect, described),
     unapplied: change === null || seesSubject ? change : withoutAmounts(change),
     ...shownBody(event),
     conflicts: {

@@ -11,6 +11,7 @@ import { versionOfEvent } from '../ledger/record.ts';
 import { type Acting, record } from '../security/audit.ts';
 import { numbersOf } from './arrivals.ts';
 import { conflictsOf, dismissConflicts, openConflicts } from './conflicts.ts';
+import { firstWithChange } from './contract-changes.ts';
 import { sha256 } from './inbox.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
@@ -198,9 +199,10 @@ export async function dismissEvent(
   // The first body of a dismissed conflict may be dropped like any other.
   if (hasConflicts && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
   const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
-  const needsDecision = isMarked || event.state === 'quarantined';
+  const needsDecision =
+    isMarked || event.state === 'quarantined' || (await firstWithChange(trx, [eventId])).size > 0;
   if (!needsDecision && !wasConflicted)
-    throw conflict('The event is not quarantined and has no conflict or tie.');
+    throw conflict('The event is not quarantined and has no conflict, tie or change of the contract.');
   const isDecided = needsDecision && event.dismissed_at === null;
   if (!isDecided && !hasConflicts) return false;
   if (isDecided) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();

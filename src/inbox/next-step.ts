@@ -1,6 +1,6 @@
 /** The action that helps with an event. */
 import type { Db } from '../database/tables.ts';
-import type { AddedVersion } from './event-effects.ts';
+import type { EventEffect } from './event-effects.ts';
 import type { StoredEvent, WholeEvent } from './events.ts';
 import { namedIn } from './named-in-event.ts';
 import { parseEvent } from './parse-event.ts';
@@ -19,11 +19,12 @@ export async function describeEvent(db: Db, event: StoredEvent): Promise<Describ
 
 /**
  * Returns the action that helps. A quarantined event is reprocessed if its body meets the contract now, dismissed if a newer
- * event of its deduction was applied, and otherwise the service must send a corrected one.
+ * event of its deduction was applied, and otherwise the service must send a corrected one. Another event is dismissed if it was
+ * the first with a change of the contract.
  */
 export function nextStepOf(
   { event, conflicts }: WholeEvent,
-  version: Pick<AddedVersion, 'tie_changed' | 'future_dated'> | null,
+  { version, flags }: Pick<EventEffect, 'version' | 'flags'>,
   described: Described | null,
 ): NextStep {
   const { state, body, dismissed_at } = event;
@@ -32,9 +33,10 @@ export function nextStepOf(
   if (dismissed_at !== null) return 'none';
   if (version?.tie_changed === 1) return 'compare';
   if (version?.future_dated === 1) return 'correct';
-  if (state === 'applied' || body === null) return 'none';
+  const otherwise = flags.includes('contract-changed') ? 'dismiss' : 'none';
+  if (state === 'applied' || body === null) return otherwise;
   const { kind } = parseEvent(body).meaning;
-  if (state === 'ignored') return kind === 'ignored' ? 'none' : 'reprocess';
+  if (state === 'ignored') return kind === 'ignored' ? otherwise : 'reprocess';
   if (kind !== 'quarantined') return 'reprocess';
   return described?.isOutdated === true ? 'dismiss' : 'correct';
 }

@@ -5,11 +5,13 @@ import {
   CENSUS_SYNC_REQUEST,
   DEDUCTION_CREATED,
   DEDUCTION_UPDATED,
+  type Envelope,
   envelope,
   syncData,
 } from '../contract/events.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { parseJson } from '../contract/json.ts';
+import { NOTHING_UNKNOWN, type Unknown, unknownIn, unknownType } from '../contract/unknown.ts';
 import type { Problem } from '../errors.ts';
 
 /** The request of an event, or why it has none. Reasons contain fields and rules, never values. */
@@ -25,6 +27,8 @@ export type ParsedEvent = {
   envelopeId: string | null;
   createdAt: string | null;
   meaning: Meaning;
+  /** What the contract does not know, in an event that is or may be handled. */
+  unknown: readonly Unknown[];
 };
 
 /** Problems named in a reason: enough to see what is wrong with one event. */
@@ -41,12 +45,21 @@ export function parseEvent(body: Buffer): ParsedEvent {
   if (frame.event_type.length > EVENT_TYPE_LENGTH) {
     return notAnEvent(`event_type: must be at most ${EVENT_TYPE_LENGTH} characters`, frame);
   }
+  const meaning = meaningOf(frame.event_type, frame.data);
   return {
     eventType: frame.event_type,
     envelopeId: frame.id ?? null,
     createdAt: frame.created_at ?? null,
-    meaning: meaningOf(frame.event_type, frame.data),
+    meaning,
+    unknown: unknownOf(frame, meaning),
   };
+}
+
+function unknownOf(frame: Envelope, { kind }: Meaning): readonly Unknown[] {
+  const { event_type, data } = frame;
+  if (kind !== 'ignored') return unknownIn(event_type, frame);
+  // Undocumented.
+  return event_type === DEDUCTION_CREATED ? NOTHING_UNKNOWN : unknownType(event_type, data);
 }
 
 function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
@@ -82,6 +95,7 @@ function notAnEvent(reason: string, frame: unknown = null): ParsedEvent {
     envelopeId: typeof id === 'string' && id.length <= ID_MAX_CHARACTERS ? id : null,
     createdAt: null,
     meaning: { kind: 'quarantined', reason },
+    unknown: isType ? unknownIn(event_type, frame as object) : NOTHING_UNKNOWN,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The types of notifications: what each one has, who may be told in which order, and its sentence. Never personal data. */
 import Type, { type Static, type TProperties } from 'typebox';
 import * as field from '../contract/fields.ts';
+import { describeUnknown, UNKNOWN_KINDS } from '../contract/unknown.ts';
 import { configError } from '../environment.ts';
 import type { NotifyConfig } from '../notify-config.ts';
 
@@ -52,6 +53,21 @@ export const NOTIFICATIONS = {
     ({ event_id }) => `event:${event_id}`,
     ({ event_id }) =>
       `The event ${event_id} was not understood and is quarantined. Reprocess it after a fix, or dismiss it.`,
+  ),
+  'contract.changed': type(
+    'An event had something that the contract does not know, for the first time. Names of fields, no values',
+    {
+      event_id: field.text('The ID of the event.'),
+      event_type: field.text('Its type, or `[…]`.'),
+      field: field.text('The path of the field. A name that may be personal data is `[…]`.'),
+      kind: field.oneOfDescribed(
+        UNKNOWN_KINDS,
+        'A new field, a new value of a list, another type of value, or a new type of event.',
+      ),
+    },
+    () => 'contract',
+    ({ event_id, event_type, field, kind }) =>
+      `The event ${event_id} of type ${event_type} has ${describeUnknown({ field, kind })}, which the contract does not know.`,
   ),
   'sending.paused': type(
     'The circuit breaker paused sending',

@@ -39,6 +39,7 @@ export const KEYS = {
   event_conflicts: ['conflict_id'],
   conflicted_events: ['event_id'],
   refused_signatures: ['minute', 'cause'],
+  contract_changes: ['event_type', 'field', 'kind'],
   data_losses: ['found_at'],
   retention: ['id'],
   staged_censuses: ['census_id'],

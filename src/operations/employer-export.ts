@@ -86,6 +86,7 @@ export const BELONGING: { readonly [T in KeyedTable]: Belonging<T> } = {
   circuit_breaker: { leftOut: 'about all employers' },
   pilot: { leftOut: 'about the installation' },
   refused_signatures: { leftOut: 'counts of requests that name no employer' },
+  contract_changes: { leftOut: 'about all employers' },
   data_losses: { leftOut: 'about the installation' },
   retention: { leftOut: 'about the installation' },
   notifications: { leftOut: 'kept for 30 days; what they are about is in the other tables' },

@@ -9,6 +9,7 @@ import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/facts.ts';
 import { verifyKeys } from '../employment/verify-keys.ts';
 import { codeOf } from '../errors.ts';
+import { verifyChanges } from '../inbox/contract-changes.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import {
   EVENT_STATES,
@@ -107,6 +108,7 @@ export async function verifyRows(
   const versions = await part({ byBody: 0, byHash: 0 }, () => verifyVersions(db, position, on));
   const events_without_version = await part(0, () => verifyEventsWithoutVersion(db, newest, on));
   await part(undefined, () => verifyConflicts(db, on));
+  await part(undefined, () => verifyChanges(db, on));
   const deductions = await part(0, () => verifyDeductions(db, on));
   await part(undefined, () => verifyChained(db, on.report));
   await part(undefined, () => verifyListed(db, on));

@@ -28,7 +28,7 @@ async function filled(t: Test): Promise<Applying> {
   await applying.store(
     ['quarantined-1', 'x'],
     ['applied', deductionBody()],
-    ['ignored', deductionBody({}, { event_type: 'x' })],
+    ['ignored', deductionBody({ period: 'x' }, { event_type: 'x' })],
     ['quarantined-2', deductionBody({ id: 1 })],
     tie('tie-first', '1'),
     tie('tie-second', '2'),

@@ -33,6 +33,7 @@ t.test('an event keeps its type, its envelope id and its time as sent', async (t
     envelopeId: 'evt_2',
     createdAt: null,
     meaning: { kind: 'sync-request', employerId: 'é' },
+    unknown: [],
   });
   const longId = parseEvent(Buffer.from(deductionBody({}, { id: 'x'.repeat(256) })));
   t.equal(longId.envelopeId, null, 'an id that is too long is not kept');

@@ -65,7 +65,7 @@ export const dismissEvent = operation({
   action: 'event.dismiss',
   summary: 'Dismiss an event',
   description:
-    'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
+    'Dismisses a quarantined event, a conflict, a tie that changed a deduction or a change of the contract. It stays in the lists, but readiness no longer reports it.',
   params: EventId,
   body: Dismissal,
   response: { 200: EventSummary },

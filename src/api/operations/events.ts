@@ -40,7 +40,7 @@ const SUMMARY = {
   }),
   flags: Type.Array(Type.Enum([...EVENT_FLAGS]), {
     description:
-      '`time-ignored`: `created_at` is before 2000 and was never set, so the time of receipt decides the order.',
+      '`time-ignored`: `created_at` is before 2000 and was never set, so the time of receipt decides the order. `contract-changed`: it was the first with something that the contract does not know.',
   }),
   subject: field.nullable({
     ...EventSubject,
@@ -82,7 +82,7 @@ const WholeEvent = field.component(
     ...SUMMARY,
     next_step: field.oneOfDescribed(
       NEXT_STEPS,
-      'What helps. `none`: nothing to do. `wait`: it is applied soon. `reprocess`: its body can be applied now. `dismiss`: a newer event of its deduction was applied. ' +
+      'What helps. `none`: nothing to do. `wait`: it is applied soon. `reprocess`: its body can be applied now. `dismiss`: a newer event of its deduction was applied, or it was the first with a change of the contract. ' +
         '`compare`: contents contradict each other. `correct`: the benefits service must send a corrected event.',
     ),
     unapplied: field.nullable({

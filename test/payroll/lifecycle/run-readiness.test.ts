@@ -165,6 +165,8 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'warn events-stale: the last event arrived 3 days ago, at 2026-07-10T09:00:00.000Z': () => {},
   'warn signatures-refused: 1 delivery without a valid signature': (db) =>
     transact(db, (trx) => trx.insertInto('refused_signatures').values(REFUSED).execute()),
+  'warn contract-changed: evt-3: a new field data.tier (employee.deduction-updated)': (db) =>
+    elect(db, { tier: 'gold' }),
   [`warn sending-off: since ${LATELY}`]: (db) => transact(db, (trx) => startPilot(trx, acting(LATELY))),
   [`fail circuit-breaker-paused: status 401 (since ${LATELY})`]: (db) =>
     transact(db, (trx) => pauseSending(trx, 'status 401', new Date(LATELY))),
@@ -327,6 +329,7 @@ const FACTS: Record<string, object> = {
   'ties-changed-content': { event_id: 'evt-3' },
   'events-future-dated': { event_id: 'evt-3' },
   'signatures-refused': { count: 1 },
+  'contract-changed': { event_id: 'evt-3' },
   'sending-stalled': { employee_id: 'emp-9', change_id: 'req-1' },
   'requests-rejected': { employee_id: 'emp-1', change_id: 'req-1' },
   'requests-held': { employer_id: 'acme' },

@@ -70,12 +70,12 @@ async function employerNotice({ effects, effect }: Event, { api, may }: Visit): 
 
 /** Renders the actions that the API would accept, the helpful action first; null when there are none. */
 function actions(event: Event, may: Visit['may']): Html | null {
-  const { id, state: now, body, dismissed_at, conflicts, effects, next_step } = event;
+  const { id, state: now, body, dismissed_at, conflicts, effects, flags, next_step } = event;
   const path = pathOf('/events', id);
   const mayReprocess = now !== 'pending' && body !== null;
   const { tie_changed = false, future_dated = false } = effects.deduction_version ?? {};
-  const isMarked = now === 'quarantined' || tie_changed || future_dated;
-  // Readiness fails for these.
+  const isMarked = now === 'quarantined' || tie_changed || future_dated || flags.includes('contract-changed');
+  // Readiness reports these.
   const mayDismiss = conflicts.open || (isMarked && dismissed_at === null);
   if (path === null || (!mayReprocess && !mayDismiss)) return null;
   const isDismissal = next_step === 'dismiss' || next_step === 'compare';
@@ -91,7 +91,7 @@ function actions(event: Event, may: Visit['may']): Html | null {
     decision(`${path}/dismiss`, {
       button: 'Dismiss',
       look: isDismissal ? '' : 'quiet',
-      hint: 'Readiness no longer fails for this event. It stays in the list with your reason.',
+      hint: 'Readiness no longer reports this event. It stays in the list with your reason.',
       reason: 'Reason for dismissing',
     });
   const [first, second] = next_step === 'reprocess' ? [reprocess, dismiss] : [dismiss, reprocess];
@@ -176,6 +176,11 @@ function contentsOf(event: Event, may: Visit['may']): Html | null {
       'Time ignored',
       event.flags.includes('time-ignored') &&
         'The time that the service sent is before 2000, so it was never set. The time of receipt counts.',
+    ],
+    [
+      'Contract',
+      event.flags.includes('contract-changed') &&
+        'This was the first event with something that the contract does not know. Readiness names it.',
     ],
     [
       'Time in the future',

@@ -163,7 +163,7 @@ export function advice({ next_step, effect }: Event): string | null {
     case 'reprocess':
       return 'The event can be applied now. Reprocess it.';
     case 'dismiss':
-      return 'Dismiss it, so that readiness no longer fails.';
+      return 'Dismiss it, so that readiness no longer reports it.';
     case 'compare':
       return 'Contents contradict each other. Compare the bodies and versions, then dismiss the event.';
     case 'correct':

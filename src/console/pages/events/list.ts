@@ -154,6 +154,7 @@ function effectOf(event: Summary): Html {
       ${state(...effectLabel(event))}
       ${dismissed_at && [' ', state('dismissed')]}
       ${flags.includes('time-ignored') && [' ', state('time ignored')]}
+      ${flags.includes('contract-changed') && [' ', state('contract changed')]}
       <span class="soft under">${shortened(dismissed_reason ?? reason)}</span>
     </span>
   `;
