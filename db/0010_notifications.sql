@@ -29,6 +29,17 @@ CREATE INDEX notifications_pending_of_subject ON notifications (subject, seq) WH
 CREATE INDEX notifications_of_subject ON notifications (subject, seq);
 CREATE UNIQUE INDEX notifications_one_next_per_subject ON notifications (subject) WHERE is_next = 1;
 
+-- What the payroll system knows: what was told of a subject last, and, for `run.outdated`, the state of the data when the readiness
+-- of the run was read. A row is deleted when its subject may be told again.
+CREATE TABLE notification_known (
+  subject TEXT NOT NULL,
+  type    TEXT NOT NULL,
+  data    TEXT NOT NULL,
+  PRIMARY KEY (subject, type)
+);
+
+CREATE INDEX notification_known_by_type ON notification_known (type);
+
 -- `types` are the types that the last start of a sidecar configured, separated by spaces; null: nothing is stored. Commands on
 -- the database follow it too. One sidecar at a time sends: `sender`, until `sender_until` (PostgreSQL only).
 CREATE TABLE notification_head (

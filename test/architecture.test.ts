@@ -81,7 +81,7 @@ function textOf(path: string): string {
 const TABLES = {
   database: 'instance retention',
   security: 'tokens sessions audit_records audit_head hash_keys',
-  notifications: 'notifications notification_head',
+  notifications: 'notifications notification_known notification_head',
   ledger: `ledger_head deduction_versions deductions deduction_employees deduction_assignments
     roster_facts roster`,
   outbox: 'outbox delivery_attempts circuit_breaker pilot',

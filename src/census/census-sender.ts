@@ -5,7 +5,7 @@ import { AppError, counted, isAppError, type Problem } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
-import { adviceOn, describeHold, holdsOf } from './holds.ts';
+import { adviceOn, describeHold, holdCode, holdsOf } from './holds.ts';
 import type { CensusContent } from './reading.ts';
 import type { CensusFetcher } from './source.ts';
 import {
@@ -56,7 +56,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (pathSegment(employerId) === null) {
         const reason = 'the employer ID cannot be part of a URL';
         return decision(async (trx) => {
-          await syncs.failSyncs(trx, claim.requestId, reason);
+          await syncs.failSyncs(trx, claim.requestId, await needNow(sending, trx, 'employer-id', reason));
           return { outcome: 'canceled', reason };
         });
       }
@@ -87,7 +87,9 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (verdict !== 'rejected')
         return syncs.noteReason(trx, requestId, `${reason}; the upload will be retried`);
       const where = `${reason}; read its response with "census show --response" or in the console`;
-      return syncs.failSyncs(trx, requestId, where);
+      return syncs.failSyncs(trx, requestId, {
+        ...{ code: 'upload-rejected', reason: where, now: at.toISOString() },
+      });
     },
     unsent: async (trx, { requestId }) =>
       syncs.dismissUnsent(trx, (await sharedNow(trx)).toISOString(), requestId),
@@ -159,7 +161,8 @@ function waitForPush(sending: CensusSending, claim: Claim): Decision {
     const stale = 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
     const isAny = (await currentCensus(trx, claim.subject_id)) !== null;
     const reason = isAny ? stale : 'no census is staged: stage one';
-    await syncs.awaitCensus(trx, claim.requestId, reason);
+    const need = await needNow(sending, trx, isAny ? 'census-too-old' : 'no-census', reason);
+    await syncs.awaitCensus(trx, claim.requestId, need);
     return { outcome: 'canceled', reason };
   });
 }
@@ -186,12 +189,13 @@ async function fetchAndStage(
     throw error;
   }
   if (!staged.ok) {
-    if (content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
+    if (content.through?.repairs.isRefused) return awaitFormat(sending, claim, staged.problems);
     const { problemCount } = staged;
     const reason = `the census breaks the contract in ${counted(problemCount, 'place')}`;
     return decision(async (trx) => {
       // Not uploaded, not even in part. It may be fixed at its source.
-      await syncs.failSyncs(trx, claim.requestId, reason, staged);
+      const need = await needNow(sending, trx, 'breaks-contract', reason);
+      await syncs.failSyncs(trx, claim.requestId, need, staged);
       return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
     });
   }
@@ -202,10 +206,10 @@ async function fetchAndStage(
 }
 
 /** A person must confirm a format of the file, or its source must have a file of the confirmed format, so it is read again. */
-function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
+function awaitFormat(sending: CensusSending, claim: Claim, problems: readonly Problem[]): Decision {
   const reason = syncs.formatReason(problems);
   return decision(async (trx) => {
-    await syncs.awaitCensus(trx, claim.requestId, reason);
+    await syncs.awaitCensus(trx, claim.requestId, await needNow(sending, trx, 'file-format', reason));
     return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
   });
 }
@@ -225,9 +229,14 @@ async function holdOrUpload(
     if (current?.census_id !== censusId || current.released_at !== released_at)
       return { outcome: 'later', reason: 'another census was staged, or this one was released', delayMs: 0 };
     const reason = `${holds.map(describeHold).join('; ')}: ${adviceOn(holds)}`;
-    await syncs.holdSyncs(trx, claim.requestId, { censusId, reason, holds });
+    const need = await needNow(sending, trx, holdCode(holds), reason);
+    await syncs.holdSyncs(trx, claim.requestId, need, { censusId, holds });
     return { outcome: 'canceled', reason };
   });
+}
+
+async function needNow({ sharedNow }: CensusSending, trx: Trx, code: syncs.Need['code'], reason: string) {
+  return { code, reason, now: (await sharedNow(trx)).toISOString() };
 }
 
 function putOff(claim: Claim, reason: string): Decision {

@@ -46,9 +46,16 @@ export function describeHold({ cause, count }: CensusHold): string {
   }
 }
 
+/** Returns the cause that decides who may release a census. */
+export function holdCode(holds: readonly CensusHold[]): CensusHold['cause'] {
+  return holds.some(({ cause }) => cause === 'employees-elsewhere')
+    ? 'employees-elsewhere'
+    : 'employees-missing';
+}
+
 /** Returns what to do about a held census. */
 export function adviceOn(holds: readonly CensusHold[]): string {
-  return holds.some(({ cause }) => cause === 'employees-elsewhere')
+  return holdCode(holds) === 'employees-elsewhere'
     ? 'correct the census and stage it or request a sync, or let a token that sees both employers, or the command line, release it'
     : 'release the census, or stage another one';
 }

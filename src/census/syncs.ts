@@ -1,10 +1,12 @@
 /** Census syncs: each request for a census opens one. Several may share an upload. All times are texts. */
 import { randomUUID } from 'node:crypto';
-import { sql, type Updateable } from 'kysely';
+import { type RawBuilder, sql, type Updateable } from 'kysely';
 import { describe } from '../contract/check.ts';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import { conflict, notFound, type Problem, withoutHint } from '../errors.ts';
+import { notify } from '../notifications/store.ts';
+import { CENSUS_NEEDED, type CensusReason } from '../notifications/types.ts';
 import { SENDING_OFF } from '../outbox/pilot.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { type Acting, record, recordAll, SYSTEM } from '../security/audit.ts';
@@ -86,7 +88,7 @@ export async function completeSyncs(
 }
 
 /** The states of a sync that needs another census, or a decision of a person. */
-const STALLED = ['waiting', 'held', 'failed'] as const;
+const STALLED = CENSUS_NEEDED;
 
 /** Requests the employer's syncs in these states again, with the upload under way or a pending or new one. */
 export async function reviveSyncs(
@@ -221,9 +223,12 @@ export async function wantedSince(db: Db, requestId: string): Promise<string | n
   return newest?.requested_at ?? null;
 }
 
+/** Why a sync needs payroll or a person: `code` for programs, `reason` for people. */
+export type Need = { code: CensusReason; reason: string; now: string };
+
 /** No census exists that can be sent; payroll must provide one. */
-export function awaitCensus(trx: Trx, requestId: string, reason: string): Promise<void> {
-  return move(trx, requestId, UNFINISHED, { state: 'waiting', reason, problem_count: 0, problems: null });
+export function awaitCensus(trx: Trx, requestId: string, need: Need): Promise<void> {
+  return stall(trx, requestId, need, { state: 'waiting', problem_count: 0, problems: null });
 }
 
 /** Returns why a sync waits if the census is not as its file format. */
@@ -234,37 +239,65 @@ export function formatReason(problems: readonly Problem[]): string {
 }
 
 /** Sets why the employer's syncs still wait: payroll provided a census that was refused. */
-export async function stillAwait(trx: Trx, employerId: string, reason: string): Promise<void> {
-  await trx
-    .updateTable('census_syncs')
-    .set({ reason })
-    .where('employer_id', '=', employerId)
-    // The first condition lets a partial index be used.
-    .where(sql<boolean>`state <> 'completed' and state = 'waiting'`)
-    .execute();
+export async function stillAwait(trx: Trx, employerId: string, need: Need): Promise<void> {
+  // The first condition lets a partial index be used.
+  const isWaiting = sql<boolean>`state <> 'completed' and state = 'waiting' and employer_id = ${employerId}`;
+  await tellNeed(trx, isWaiting, 'waiting', need);
+  await trx.updateTable('census_syncs').set({ reason: need.reason }).where(isWaiting).execute();
 }
 
 /** A person must release the census, or stage another one. */
 export function holdSyncs(
   trx: Trx,
   requestId: string,
-  held: { censusId: string; reason: string; holds: readonly CensusHold[] },
+  need: Need,
+  { censusId: held_census_id, holds }: { censusId: string; holds: readonly CensusHold[] },
 ): Promise<void> {
-  const { censusId: held_census_id, reason, holds } = held;
-  const to = { state: 'held', reason, held_census_id, held_for: JSON.stringify(holds) } as const;
-  return move(trx, requestId, UNFINISHED, { ...to, problem_count: 0, problems: null });
+  const to = { state: 'held', held_census_id, held_for: JSON.stringify(holds) } as const;
+  return stall(trx, requestId, need, { ...to, problem_count: 0, problems: null });
 }
 
 /** The census cannot be sent as it is. */
 export function failSyncs(
   trx: Trx,
   requestId: string,
-  reason: string,
+  need: Need,
   findings: { problemCount: number; problems: readonly Problem[] } | null = null,
 ): Promise<void> {
   const problems = findings === null ? null : JSON.stringify(findings.problems.map(withoutHint));
-  const to = { state: 'failed', reason, problem_count: findings?.problemCount ?? 0, problems } as const;
-  return move(trx, requestId, UNFINISHED, to);
+  const to = { state: 'failed', problem_count: findings?.problemCount ?? 0, problems } as const;
+  return stall(trx, requestId, need, to);
+}
+
+async function stall(
+  trx: Trx,
+  requestId: string,
+  need: Need,
+  to: Updateable<CensusSyncTable> & { state: (typeof STALLED)[number] },
+): Promise<void> {
+  const concerned = sql<boolean>`request_id = ${requestId} and state in (${sql.join(UNFINISHED)})`;
+  await tellNeed(trx, concerned, to.state, need);
+  await move(trx, requestId, UNFINISHED, { ...to, reason: need.reason });
+}
+
+/** Tells of the newest of the syncs, which are of one employer, if their state or its reason changes. */
+async function tellNeed(
+  trx: Trx,
+  concerned: RawBuilder<boolean>,
+  state: (typeof STALLED)[number],
+  { code, reason, now }: Need,
+): Promise<void> {
+  const newest = await trx
+    .selectFrom('census_syncs')
+    .select(['sync_id', 'employer_id'])
+    .where(concerned)
+    .where((where) =>
+      where.or([where('state', '<>', state), sql<boolean>`reason is distinct from ${reason}`]),
+    )
+    .orderBy('requested_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (newest !== undefined) await notify(trx, 'census.needed', { ...newest, state, reason: code }, now);
 }
 
 /** The upload is delayed, and the reason is shown. A failed sync keeps its own reason. */

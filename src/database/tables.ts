@@ -28,6 +28,7 @@ export interface Tables {
     reason: string | null;
     finished_at: string | null;
   };
+  notification_known: { type: string; subject: string; data: string };
   notification_head: { id: 1; types: string | null; sender: string | null; sender_until: string | null };
   inbox: InboxTable;
   event_conflicts: ConflictTable;

@@ -305,7 +305,7 @@ const NOTHING_RECEIVED: Check<Db, Question, Found & { age: EventAge; now: Date }
   fixed: { command: 'doctor', docs: 'operations.md#no-events-arrive' },
 };
 
-const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = {
+export const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = {
   id: 'events-stale',
   isGeneral: true,
   title: 'No events received for longer than EVENTS_SILENT_AFTER',

@@ -2,10 +2,9 @@
  * Sends notifications. One address receives all of them, so one batch after another is enough: the first notification of
  * each subject that is due. The circuit breaker of the outbox and a pilot do not apply.
  */
-import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
-import { engineOf, type SharedNow } from '../database/engine.ts';
+import type { SharedNow } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { createLoopNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -13,6 +12,7 @@ import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Attempted, Receiver } from './attempt.ts';
+import { CLOCK_SPREAD_MS, type NotificationLease } from './lease.ts';
 import { backoffMs, pauseMs, RETRIED_FOR_MS, RETRY_MAX_MS } from './retry.ts';
 import { lockSubjects } from './store.ts';
 import type { SentBody } from './types.ts';
@@ -22,28 +22,24 @@ import { viewRow } from './view.ts';
 const POLL_MS = 1_000;
 /** Sent at once. A burst of a thousand takes seconds, and the receiver is one program. */
 const BATCH = 8;
-/** How long a sidecar that ended without a word keeps others from sending. Longer than an attempt. */
-const LEASE_MS = 30_000;
-const RENEW_MS = 20_000;
 /** More than a receiver wants to read after an outage. */
 export const PENDING_MAX = 100_000;
 /** Finished in one transaction, so that it is short. */
 const FAILED_AT_ONCE = 500;
-/** How much later another process may have read the clock. */
-const CLOCK_SPREAD_MS = 15_000;
 
 export type NotificationEnd = 'delivered' | 'retried' | 'failed' | 'dropped';
 
 export type NotificationLoopParts = {
   db: Db;
   receiver: Receiver;
+  lease: NotificationLease;
   sharedNow: SharedNow;
   /** Numbers in [0, 1). */
   random: () => number;
   log: Log;
   /** Called for each attempt, and for each notification that failed because too many waited. */
   onEnded: (how: NotificationEnd) => void;
-  /** Stores what is computed, before each batch, on the one sidecar that sends. */
+  /** Stores what changed since the last batch, on the sidecar that sends. Short, because deliveries wait for it. */
   compare?: (now: Date) => Promise<void>;
   pendingMax?: number;
 };
@@ -51,15 +47,14 @@ export type NotificationLoopParts = {
 type Due = { seq: number; notification_id: string; subject: string; attempts: number; body: string };
 
 export function createNotificationLoop(parts: NotificationLoopParts) {
-  const { db, receiver, sharedNow, log, onEnded, compare } = parts;
-  const me = randomUUID();
+  const { db, receiver, lease, sharedNow, log, onEnded, compare } = parts;
   const notifier = createLoopNotifier();
   let failedBatches = 0;
 
   /** Sends one batch. Returns the wait until the next. */
   async function runOnce(signal: AbortSignal): Promise<number> {
     const now = await sharedNow(db);
-    if (!(await isSender(db, me, now))) return POLL_MS;
+    if (!(await lease.holds(now))) return POLL_MS;
     await compare?.(now);
     const dropped = await dropOldest(db, parts.pendingMax ?? PENDING_MAX, now);
     for (let count = 0; count < dropped; count += 1) onEnded('dropped');
@@ -99,43 +94,13 @@ export function createNotificationLoop(parts: NotificationLoopParts) {
         }
         if (wait > 0) await notifier.wait(wait, signal);
       }
-      await resign(db, me).catch(() => {});
+      await lease.resign().catch(() => {});
     },
     /** Looks for due notifications now, unless the receiver is down. */
     wake(): void {
       if (failedBatches === 0) notifier.notify();
     },
   };
-}
-
-/** Reports whether this sidecar sends, and takes or renews the lease. A database on SQLite has one sidecar. */
-async function isSender(db: Db, me: string, now: Date): Promise<boolean> {
-  if (engineOf(db) === 'sqlite') return true;
-  const head = await db
-    .selectFrom('notification_head')
-    .select(['sender', 'sender_until'])
-    .executeTakeFirstOrThrow();
-  const leftMs = head.sender_until === null ? 0 : Date.parse(head.sender_until) - now.getTime();
-  // A longer lease comes from a clock that jumped.
-  const isTaken = leftMs > 0 && leftMs <= LEASE_MS + CLOCK_SPREAD_MS;
-  if (head.sender === me && isTaken && leftMs > RENEW_MS) return true;
-  if (head.sender !== me && isTaken) return false;
-  return transact(db, async (trx) => {
-    const lease = { sender: me, sender_until: new Date(now.getTime() + LEASE_MS).toISOString() };
-    const taken = await trx
-      .updateTable('notification_head')
-      .set(lease)
-      .where(sql<boolean>`sender is not distinct from ${head.sender}`)
-      .where(sql<boolean>`sender_until is not distinct from ${head.sender_until}`)
-      .executeTakeFirst();
-    return taken.numUpdatedRows > 0n;
-  });
-}
-
-async function resign(db: Db, me: string): Promise<void> {
-  if (engineOf(db) === 'sqlite') return;
-  const head = db.updateTable('notification_head').set({ sender: null, sender_until: null });
-  await head.where('sender', '=', me).execute();
 }
 
 /** Returns the next notifications of subjects, as they are sent. A due time beyond the longest wait comes from a clock that jumped. */

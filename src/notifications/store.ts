@@ -5,7 +5,7 @@ import { lockNames } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { NotifyConfig } from '../notify-config.ts';
-import { type DataOf, NOTIFICATIONS, type NotificationType, TEST } from './types.ts';
+import { type DataOf, NOTIFICATIONS, type NotificationType, subjectOf, TEST } from './types.ts';
 
 /** Stores which types are told from now on; null: none. A command on this database follows it too. */
 export async function adoptTypes(db: Db, config: NotifyConfig | null): Promise<void> {
@@ -33,8 +33,7 @@ export async function notify<T extends NotificationType>(
   now: string,
 ): Promise<string | null> {
   if (!(await isTold(trx, type))) return null;
-  const { subject: subjectOf } = NOTIFICATIONS[type] as { subject: (data: DataOf<T>) => string };
-  const subject = subjectOf(data);
+  const subject = subjectOf(type, data);
   await lockSubjects(trx, [subject]);
   const notification_id = randomUUID();
   const is_next = (await hasNext(trx, subject)) ? 0 : 1;

@@ -1,9 +1,18 @@
-/** The types of notifications: what each one has, who may be told in which order, and its sentence. Never personal data. */
+/**
+ * The types of notifications: what each one has, who may be told in which order, and its sentence. Never personal data.
+ *
+ * To add a type, add it to `NOTIFICATIONS`: the reference, the client's types, `benefits-sidecar/testing` and the docs follow. Then
+ * the module that decides it calls `notify` in the transaction of its cause (`store.ts`). If no transaction decides it, the module
+ * exports a `Computed` (`computed.ts`), which `runtime/serving.ts` lists.
+ */
 import Type, { type Static, type TProperties } from 'typebox';
 import * as field from '../contract/fields.ts';
 import { describeUnknown, UNKNOWN_KINDS } from '../contract/unknown.ts';
 import { configError } from '../environment.ts';
 import type { NotifyConfig } from '../notify-config.ts';
+
+/** The subject of everything that is told of a payroll run. */
+export const runSubject = (runId: string): string => `run:${runId}`;
 
 const run = {
   run_id: field.text('The ID of the payroll run.'),
@@ -11,7 +20,21 @@ const run = {
   pay_date: field.text('Its pay date.'),
 };
 
-/** `subject`: notifications of one subject are sent in order. `data` has ids only, and `text` is made from it alone. */
+/** The states of a census sync that needs payroll or a person. */
+export const CENSUS_NEEDED = ['waiting', 'held', 'failed'] as const;
+export const CENSUS_REASONS = {
+  'no-census': 'no census is staged',
+  'census-too-old': 'the staged census is older than CENSUS_MAX_AGE',
+  'file-format': 'the census is not as its confirmed file format',
+  'employees-missing': 'the census lacks many employees of the last upload',
+  'employees-elsewhere': 'the census names employees of another employer',
+  'breaks-contract': 'the census breaks the contract',
+  'employer-id': 'the employer ID cannot be part of a URL',
+  'upload-rejected': 'the benefits service rejected the upload',
+} as const;
+export type CensusReason = keyof typeof CENSUS_REASONS;
+
+/** `subject`: notifications of one subject are sent in order. `data` has ids, dates and codes, and `text` is made from it alone. */
 function type<P extends TProperties>(
   summary: string,
   properties: P,
@@ -26,16 +49,83 @@ export const NOTIFICATIONS = {
   'run.finalized': type(
     'A payroll run was finalized',
     run,
-    ({ run_id }) => `run:${run_id}`,
+    ({ run_id }) => runSubject(run_id),
     ({ run_id, employer_id, pay_date }) =>
       `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} is final. Take its deductions.`,
   ),
   'run.voided': type(
     'A payroll run was voided',
     run,
-    ({ run_id }) => `run:${run_id}`,
+    ({ run_id }) => runSubject(run_id),
     ({ run_id, employer_id, pay_date }) =>
       `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} was voided. Its deductions no longer count.`,
+  ),
+  'run.outdated': type(
+    'A fact of the employer, or a report of amounts taken, arrived after the readiness of an open run was read',
+    run,
+    ({ run_id }) => runSubject(run_id),
+    ({ run_id, employer_id, pay_date }) =>
+      `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} may have changed since it was reviewed. Review it again.`,
+  ),
+  'approval.requested': type(
+    'A payroll run, or the end of second approval, waits for a second person',
+    {
+      employer_id: field.text('The ID of the employer.'),
+      action: field.oneOfDescribed(
+        ['finalize', 'void', 'stop-requiring'],
+        'What waits: finalizing or voiding a run, or the request to stop requiring second approval.',
+      ),
+      run_id: field.nullableText('The ID of the payroll run. Null for `stop-requiring`.'),
+      pay_date: field.nullableText('Its pay date.'),
+    },
+    ({ employer_id, run_id }) => (run_id === null ? `approval:${employer_id}` : runSubject(run_id)),
+    ({ employer_id, action, run_id, pay_date }) =>
+      run_id === null
+        ? `Another person must confirm that payroll runs of employer ${employer_id} no longer need a second approval.`
+        : `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} waits for a second person: one approves it, and another one can ${action} it.`,
+  ),
+  'readiness.changed': type(
+    'Other checks of the ledger fail for an employer, or none',
+    {
+      employer_id: field.text('The ID of the employer.'),
+      ready: field.boolean('No check fails.'),
+      failed_checks: Type.Array(Type.String(), { description: 'The IDs of the failed checks.' }),
+    },
+    ({ employer_id }) => `readiness:${employer_id}`,
+    ({ employer_id, ready, failed_checks }) =>
+      ready
+        ? `No check of the ledger fails for employer ${employer_id} anymore.`
+        : `Employer ${employer_id} is not ready for payroll. Failed checks: ${failed_checks.join(', ')}.`,
+  ),
+  'schedule.ending': type(
+    'A pay schedule ends within 60 days',
+    {
+      employer_id: field.text('The ID of the employer.'),
+      pay_frequency: field.text('The pay frequency of the schedule.'),
+      pay_group: field.nullableText('Its pay group.'),
+      last_pay_date: field.text('Its last pay date.'),
+    },
+    ({ employer_id, pay_frequency, pay_group }) =>
+      `schedule:${JSON.stringify([employer_id, pay_frequency, pay_group])}`,
+    ({ employer_id, pay_frequency, pay_group, last_pay_date }) =>
+      `The ${pay_frequency} pay schedule${pay_group === null ? '' : ` ${pay_group}`} of employer ${employer_id} ends with ${last_pay_date}. Add the next pay dates.`,
+  ),
+  'census.needed': type(
+    'A census sync waits, is held or failed',
+    {
+      sync_id: field.text('The ID of the newest census sync that needs it.'),
+      employer_id: field.text('The ID of the employer.'),
+      state: field.oneOfDescribed(CENSUS_NEEDED, 'The state of the sync.'),
+      reason: field.oneOfDescribed(
+        Object.keys(CENSUS_REASONS) as CensusReason[],
+        `Why: ${Object.entries(CENSUS_REASONS)
+          .map(([reason, why]) => `\`${reason}\`: ${why}`)
+          .join('; ')}.`,
+      ),
+    },
+    ({ employer_id }) => `census:${employer_id}`,
+    ({ sync_id, employer_id, state, reason }) =>
+      `A census of employer ${employer_id} is needed: sync ${sync_id} is ${state}, because ${CENSUS_REASONS[reason]}.`,
   ),
   'change.rejected': type(
     'The benefits service rejected an employment change',
@@ -68,6 +158,13 @@ export const NOTIFICATIONS = {
     () => 'contract',
     ({ event_id, event_type, field, kind }) =>
       `The event ${event_id} of type ${event_type} has ${describeUnknown({ field, kind })}, which the contract does not know.`,
+  ),
+  'events.silent': type(
+    'No event arrived for longer than `EVENTS_SILENT_AFTER`',
+    { last_event_at: field.nullableText('When the last event arrived. Null if none ever did.') },
+    () => 'events',
+    ({ last_event_at }) =>
+      `${last_event_at === null ? 'No event has ever arrived' : `No event has arrived since ${last_event_at}`}. Check the endpoint in the provider's portal.`,
   ),
   'sending.paused': type(
     'The circuit breaker paused sending',
@@ -115,6 +212,11 @@ export type NotificationOf<T extends NotificationType> = {
 /** What is sent. A newer release may have stored a type that this one does not know. */
 export type SentBody = Record<keyof NotificationOf<NotificationType>, unknown>;
 export type Notification = { [T in NotificationType]: NotificationOf<T> }[NotificationType];
+
+/** Returns what a notification is about: notifications of one subject are sent in order. */
+export function subjectOf<T extends NotificationType>(type: T, data: DataOf<T>): string {
+  return (NOTIFICATIONS[type] as { subject: (data: DataOf<T>) => string }).subject(data);
+}
 
 /** Returns the notification with its sentence. */
 export function notificationOf<T extends NotificationType>(

@@ -23,6 +23,7 @@ export const KEYS = {
   sessions: ['session_hash'],
   hash_keys: ['id'],
   notifications: ['seq'],
+  notification_known: ['subject', 'type'],
   notification_head: ['id'],
   ledger_head: ['id'],
   deduction_versions: ['position'],

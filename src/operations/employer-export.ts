@@ -90,6 +90,7 @@ export const BELONGING: { readonly [T in KeyedTable]: Belonging<T> } = {
   data_losses: { leftOut: 'about the installation' },
   retention: { leftOut: 'about the installation' },
   notifications: { leftOut: 'kept for 30 days; what they are about is in the other tables' },
+  notification_known: { leftOut: 'what of the other tables was told' },
   notification_head: { leftOut: 'about the installation' },
 };
 

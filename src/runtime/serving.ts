@@ -19,10 +19,6 @@ import { setTimeZone } from '../database/time-zone.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
-import { readPosition } from '../ledger/position.ts';
-import { createReceiver } from '../notifications/attempt.ts';
-import { createNotificationLoop } from '../notifications/send-loop.ts';
-import { tellPosition } from '../notifications/store.ts';
 import { readMark } from '../operations/activity.ts';
 import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
@@ -40,6 +36,7 @@ import { createPrivateCounts, type Receiving, watchThread } from '../telemetry/c
 import type { Log } from '../telemetry/log.ts';
 import { VERSION } from '../version.ts';
 import type { Clocks } from './clocks.ts';
+import { createTelling } from './telling.ts';
 
 export type ServingParts = {
   log: Log;
@@ -125,19 +122,13 @@ export function createServing(config: Config, parts: ServingParts) {
     : null;
   const wakeApply = (): void => (applyLoop === null ? parts.wakeApply() : applyLoop.wake());
 
-  // Tell the payroll system.
-  const notificationLoop =
-    config.notify === null
-      ? null
-      : createNotificationLoop({
-          ...{ db, sharedNow, log, random: parts.random },
-          receiver: createReceiver(config.notify, VERSION, parts.transport),
-          // What is compared with what was told last.
-          compare: async (now) => tellPosition(db, await readPosition(db), now.toISOString()),
-          onEnded: (how) => {
-            counts.notifications[how] += 1;
-          },
-        });
+  const telling = createTelling(config, {
+    ...{ db, log, clocks, random: parts.random, transport: parts.transport },
+    clockWarning: clock.warning,
+    onEnded: (how) => {
+      counts.notifications[how] += 1;
+    },
+  });
 
   const api = createServedApi(config, parts, { db, wakeSend, wakeApply, counts, watch, heads, clock });
 
@@ -156,7 +147,7 @@ export function createServing(config: Config, parts: ServingParts) {
       loops.push(
         sendLoop.run(signal).catch(failed),
         applyLoop?.run(signal).catch(failed) ?? Promise.resolve(),
-        notificationLoop?.run(signal).catch(failed) ?? Promise.resolve(),
+        telling?.run(signal).catch(failed) ?? Promise.resolve(),
         listenForWakes(databaseUrl, (loop) => wake[loop](), signal),
         finishRosterUpdates(db, encryptor, clocks, log),
         clock.run(signal),

@@ -4,7 +4,7 @@ import { component, nullableText, text } from '../contract/fields.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
-import { Actor, actorOf, readDetails } from './audit.ts';
+import { type Action, Actor, actorOf, readDetails } from './audit.ts';
 
 export const AuditRecord = component(
   'AuditRecord',
@@ -102,14 +102,19 @@ export function viewRecord(row: AuditRecordTable): AuditRecord {
   };
 }
 
-/** Reports whether a change for an employer was recorded after a record. Reads change nothing. */
-export async function isChangeRecordedAfter(db: Db, employerId: string, recordId: number): Promise<boolean> {
+/** Reports whether a change for an employer was recorded after a record: any, or this one. Reads change nothing. */
+export async function isChangeRecordedAfter(
+  db: Db,
+  employerId: string,
+  recordId: number,
+  action?: Action,
+): Promise<boolean> {
   const row = await db
     .selectFrom('audit_records')
     .select('record_id')
     .where('employer_id', '=', employerId)
     .where('record_id', '>', recordId)
-    .where('action', 'not like', '%.read')
+    .where('action', action === undefined ? 'not like' : '=', action ?? '%.read')
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;

@@ -7,6 +7,7 @@ import { finalizeChecked } from '../../src/readiness/run-report.ts';
 import { cliActor } from '../../src/security/audit.ts';
 import { revokeToken } from '../../src/security/tokens.ts';
 import { verifyFact } from '../../src/security/verify-facts.ts';
+import { adopt, told } from '../notifications/parts.ts';
 import { acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -21,7 +22,7 @@ import {
   schedule,
   setSchedules,
 } from '../support/payroll.ts';
-import { RUNS, startPayroll } from './payroll-stage.ts';
+import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
 const SETTING = `/v1/employers/${EMPLOYER}/second-approval`;
 const PROBLEM = 'urn:benefits-sidecar:problem:';
@@ -284,6 +285,40 @@ onEitherEngine('one person switches second approval on, and two switch it off', 
   t.match((await set('ann', false)).json, { required: true }, 'the same person again');
   t.match((await set('bob', false)).json, { required: false, switching_off: null });
 });
+
+onEitherEngine(
+  'payroll is told once of a run that waits for another person, until one approves it',
+  async (t) => {
+    const payroll = await startApproving(t);
+    const { db, approve, approveVoid, finalize, voidRun, set, change, post } = payroll;
+    await adopt(db);
+    const run = { employer_id: EMPLOYER, run_id: 'r', pay_date: PAY_DATE };
+    const waits = (action: string) => ['approval.requested', { ...run, action }];
+    await post('/r/computation');
+    await finalize('ann');
+    await finalize('program');
+    t.match(await told(db), [waits('finalize')], 'not told again');
+    await approve('bob');
+    await post('/r/computation');
+    await change('evt-new');
+    await finalize('ann');
+    t.match(await told(db), [waits('finalize'), waits('finalize')], 'the approval ended');
+    await approve('bob');
+    await finalize('ann');
+    await voidRun('ann');
+    await voidRun('ann');
+    await approveVoid('bob');
+    await set('ann', false);
+    t.match((await told(db)).slice(2), [
+      ['run.finalized', Object],
+      waits('void'),
+      [
+        'approval.requested',
+        { employer_id: EMPLOYER, action: 'stop-requiring', run_id: null, pay_date: null },
+      ],
+    ]);
+  },
+);
 
 onEitherEngine('a request to switch second approval off ends with its token', async (t) => {
   const { set, db, call } = await startApproving(t);

@@ -4,7 +4,7 @@ import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
-import { rejectedSync } from '../census/parts.ts';
+import { needOf, rejectedSync } from '../census/parts.ts';
 import { census, employee, organization } from '../contract/samples.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { readsOf } from '../support/audit.ts';
@@ -153,7 +153,7 @@ test('a failed sync lists its problems, at most a thousand per page', async (t, 
         .select('request_id')
         .where('event_id', '=', employer)
         .executeTakeFirstOrThrow();
-      await failSyncs(trx, request_id as string, 'the census breaks the contract', {
+      await failSyncs(trx, request_id as string, needOf('the census breaks the contract'), {
         problemCount: 900,
         problems,
       });

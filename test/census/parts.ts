@@ -3,7 +3,7 @@ import type { CensusHold } from '../../src/census/holds.ts';
 import { CENSUS_FILE, type CensusContent, type CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, type StagedCensus, uploadBody } from '../../src/census/staged.ts';
 import { type StagingResult, stageCensus } from '../../src/census/staging.ts';
-import { failSyncs, holdSyncs, requestSync } from '../../src/census/syncs.ts';
+import { failSyncs, holdSyncs, type Need, requestSync } from '../../src/census/syncs.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -58,14 +58,19 @@ export async function askSync(db: Db, employerId: string, eventId: string, now: 
   return db.selectFrom('census_syncs').selectAll().where('event_id', '=', eventId).executeTakeFirstOrThrow();
 }
 
+/** Returns why a sync stalls. */
+export const needOf = (reason: string, code: Need['code'] = 'upload-rejected'): Need => ({
+  ...{ code, reason, now: '2026-02-01T11:00:00.000Z' },
+});
+
 /** Stages a census of `emp-stays`, and holds a sync of it because `emp-gone` is missing. Returns the sync's id. */
 export async function heldSync(db: Db, clock: Clock, employerId: string): Promise<string> {
   await stage(db, clock, censusOf([person('emp-stays')]), { employerId });
   const { sync_id, request_id } = await askSync(db, employerId, `evt-${employerId}`, clock().toISOString());
   const { census_id: censusId } = (await currentCensus(db, employerId)) as StagedCensus;
   const holds: CensusHold[] = [{ cause: 'employees-missing', count: 1, employee_ids: ['emp-gone'] }];
-  const held = { censusId, reason: '1 employee of the last upload is missing', holds };
-  await transact(db, (trx) => holdSyncs(trx, String(request_id), held));
+  const need = needOf('1 employee of the last upload is missing', 'employees-missing');
+  await transact(db, (trx) => holdSyncs(trx, String(request_id), need, { censusId, holds }));
   return sync_id;
 }
 
@@ -98,7 +103,7 @@ export async function rejectedSync(db: Db, encrypting: Encryptor, employerId: st
   await transact(db, async (trx) => {
     const rejected = { state: 'rejected', is_next: 0, status: 422, finished_at: at, response } as const;
     await trx.updateTable('outbox').set(rejected).where('request_id', '=', requestId).execute();
-    await failSyncs(trx, requestId, 'the service responded with 422');
+    await failSyncs(trx, requestId, needOf('the service responded with 422'));
   });
   return sync_id;
 }

@@ -19,7 +19,7 @@ import { scratch } from '../database/scratch.ts';
 import { type SetClock, setClock } from '../outbox/parts.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { askSync, HOUR_MS } from './parts.ts';
+import { askSync, HOUR_MS, needOf } from './parts.ts';
 
 const test = onEitherEngine.with(scratch);
 
@@ -127,8 +127,8 @@ const readinessOf = async (db: Db, clock: SetClock) =>
     .length;
 
 const STALLED = {
-  waiting: (trx: Trx, id: string) => awaitCensus(trx, id, 'no census is staged: stage one'),
-  failed: (trx: Trx, id: string) => failSyncs(trx, id, 'status 422'),
+  waiting: (trx: Trx, id: string) => awaitCensus(trx, id, needOf('no census is staged: stage one')),
+  failed: (trx: Trx, id: string) => failSyncs(trx, id, needOf('status 422')),
 };
 
 for (const [state, act] of Object.entries(STALLED)) {

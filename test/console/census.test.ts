@@ -6,7 +6,7 @@ import { recordUpload } from '../../src/census/staged.ts';
 import { completeSyncs, failSyncs, uploadDelivered, uploadStarted } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { NOW } from '../api/start.ts';
-import { askSync, CENSUS_FORMAT, person } from '../census/parts.ts';
+import { askSync, CENSUS_FORMAT, needOf, person } from '../census/parts.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { cells, click } from './runs-stage.ts';
@@ -123,7 +123,7 @@ const FAILED =
 t.test('a sync that failed states what to do, and is dismissed with a reason', async (t) => {
   const stage = await openConsole(t);
   const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(0));
-  await transact(stage.db, (trx) => failSyncs(trx, upload, FAILED));
+  await transact(stage.db, (trx) => failSyncs(trx, upload, needOf(FAILED)));
   const page = await stage.opened('/census');
   await page.getByText('The service responded with 422. Show its response, correct the census').waitFor();
   await page.getByRole('link', { name: 'Dismiss' }).click();
@@ -146,7 +146,9 @@ t.test('the problems of a failed sync are listed by row, field and rule', async 
     { path: `organization.${HOSTILE}`, rule: HOSTILE },
   ];
   const reason = `the census breaks the contract ${HOSTILE}`;
-  await transact(stage.db, (trx) => failSyncs(trx, upload, reason, { problemCount: 1_402, problems }));
+  await transact(stage.db, (trx) =>
+    failSyncs(trx, upload, needOf(reason), { problemCount: 1_402, problems }),
+  );
   const page = await stage.signedIn();
   for (const path of ['/census', `/census/${encodeURIComponent(HOSTILE)}`]) {
     await page.goto(path);

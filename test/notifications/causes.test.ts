@@ -1,21 +1,16 @@
 /** What a transaction decides is told by this transaction. */
 
-import type { Db } from '../../src/database/tables.ts';
+import { awaitCensus, failSyncs } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { adoptTypes } from '../../src/notifications/store.ts';
-import { listNotifications } from '../../src/notifications/view.ts';
 import { applySignals, pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { PAY_DATE, startPayroll } from '../api/payroll-stage.ts';
+import { askSync, heldSync, needOf } from '../census/parts.ts';
 import { scratch } from '../database/scratch.ts';
-import { owe, START, sending } from '../outbox/parts.ts';
+import { owe, START, sending, setClock } from '../outbox/parts.ts';
 import { inTurn } from '../outbox/stub-service.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { notifyConfig } from './parts.ts';
-
-const told = async (db: Db) =>
-  (await listNotifications(db, {}, { limit: 100 })).data.toReversed().map(({ type, data }) => [type, data]);
-const adopt = (db: Db) => adoptTypes(db, notifyConfig('http://127.0.0.1'));
+import { adopt, told } from './parts.ts';
 
 onEitherEngine('a run that is finalized and voided', async (t) => {
   const { db, put, finalize, post } = await startPayroll(t);
@@ -56,5 +51,27 @@ onEitherEngine('sending that is paused, once, and resumed', async (t) => {
   t.strictSame(await told(db), [
     ['sending.paused', {}],
     ['sending.resumed', {}],
+  ]);
+});
+
+onEitherEngine('a census sync that waits, is held or failed, when its state or reason changes', async (t) => {
+  const { db } = await scratch(t);
+  await adopt(db);
+  const { sync_id, request_id } = await askSync(db, 'acme', 'evt-1', START.toISOString());
+  const upload = String(request_id);
+  const wait = (reason: string) =>
+    transact(db, (trx) => awaitCensus(trx, upload, needOf(reason, 'census-too-old')));
+  await wait('none: stage one');
+  await wait('none: stage one');
+  await wait('too old: stage a new one');
+  await transact(db, (trx) => failSyncs(trx, upload, needOf('status 422')));
+  const held = await heldSync(db, setClock(), 'oak');
+  const acme = { sync_id, employer_id: 'acme' };
+  const waiting = ['census.needed', { ...acme, state: 'waiting', reason: 'census-too-old' }];
+  t.strictSame(await told(db), [
+    waiting,
+    waiting,
+    ['census.needed', { ...acme, state: 'failed', reason: 'upload-rejected' }],
+    ['census.needed', { sync_id: held, employer_id: 'oak', state: 'held', reason: 'employees-missing' }],
   ]);
 });

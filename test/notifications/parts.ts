@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createReceiver } from '../../src/notifications/attempt.ts';
+import { createLease } from '../../src/notifications/lease.ts';
 import { createNotificationLoop, type NotificationLoopParts } from '../../src/notifications/send-loop.ts';
 import { adoptTypes, notify } from '../../src/notifications/store.ts';
 import { listNotifications } from '../../src/notifications/view.ts';
@@ -28,6 +29,7 @@ export function notificationLoop(db: Db, config: NotifyConfig, parts: Partial<No
   const ended: string[] = [];
   const loop = createNotificationLoop({
     ...{ db, random: () => 0.999, log: silentLog, sharedNow: async () => new Date() },
+    lease: createLease(db),
     receiver: createReceiver(config, '9.9.9', createTransport()),
     onEnded: (how) => ended.push(how),
     ...parts,
@@ -64,9 +66,16 @@ export function runsOf(received: readonly { body: string }[]): string[] {
   return received.map(({ body }) => JSON.parse(body).data.run_id);
 }
 
+/** Stores every type from now on. */
+export const adopt = (db: Db) => adoptTypes(db, notifyConfig('http://127.0.0.1'));
+
+/** Returns what was told, oldest first. */
+export const told = async (db: Db) =>
+  (await listNotifications(db, {}, { limit: 100 })).data.toReversed().map(({ type, data }) => [type, data]);
+
 /** Stores a test notification, and returns its id. */
 export async function tellTest(db: Db): Promise<string> {
-  await adoptTypes(db, notifyConfig('http://127.0.0.1'));
+  await adopt(db);
   return String(await transact(db, (trx) => notify(trx, 'notification.test', {}, NOW)));
 }
 

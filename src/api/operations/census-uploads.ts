@@ -215,8 +215,12 @@ export const putCensus = operation({
       ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
     });
     if (!staged.ok) {
-      if (content.through?.repairs.isRefused)
-        await transact(db, (trx) => stillAwait(trx, employer_id, formatReason(staged.problems)));
+      if (content.through?.repairs.isRefused) {
+        const need = { code: 'file-format', reason: formatReason(staged.problems) } as const;
+        await transact(db, async (trx) =>
+          stillAwait(trx, employer_id, { ...need, now: (await sharedNow(trx)).toISOString() }),
+        );
+      }
       const detail = `The census has ${counted(staged.problemCount, 'problem')}, so nothing was stored. Fix each and send it again.`;
       throw new Refusal('CENSUS_REFUSED', detail, staged);
     }

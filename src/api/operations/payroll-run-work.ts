@@ -2,16 +2,17 @@ import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Problem } from '../../errors.ts';
+import { isAppError, type Problem } from '../../errors.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { CONCERNED, concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
+import { type ApprovedAction, requestApproval } from '../../payroll/records/approvals.ts';
 import { notFinalized, storedRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, notAcceptable } from '../../readiness/run-report.ts';
 import { actingIn, alsoNeeds } from '../auth.ts';
-import { Answer, operation } from '../operation.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
 import { invalid } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
@@ -98,12 +99,15 @@ export const finalizePayrollRun = operation({
     const { caller, params, ifMatch, idempotencyKey } = call;
     const accept = acceptanceOf(call.body);
     if (accept !== null) alsoNeeds(call, 'runs:approve');
-    const { outcome, stored } = await finalizeChecked(db, params.run_id, {
+    const finalizing = {
       ...{ ifMatch, idempotencyKey, accept, sharedNow },
       actor: call.actor(),
       person: caller?.person ?? null,
       question: await questionOf(parts),
-    });
+    };
+    const { outcome, stored } = await asApproved(parts, params.run_id, 'finalize', () =>
+      finalizeChecked(db, params.run_id, finalizing),
+    );
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
     const isUnchanged = outcome === 'repeated';
     if (!isUnchanged) await parts.keepHead();
@@ -135,10 +139,11 @@ export const voidPayrollRun = operation({
   ),
   response: { 200: Voided },
   refuses: ['NOT_FOUND', 'CONFLICT', 'APPROVAL_MISSING'],
-  async run(call, { db, now }) {
+  async run(call, parts) {
+    const { db, now } = parts;
     const { run_id } = call.params;
     const how = { reason: call.body.reason, person: call.caller?.person ?? null, ...actingIn(call, now()) };
-    await transact(db, (trx) => voidRun(trx, run_id, how));
+    await asApproved(parts, run_id, 'void', () => transact(db, (trx) => voidRun(trx, run_id, how)));
     const stored = await storedRun(db, run_id);
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
     const voided = { ...run, ...(await effectsOfVoid(db, run_id)) };
@@ -166,6 +171,25 @@ export const previewVoidOfPayrollRun = operation({
     return effectsOfVoid(db, params.run_id);
   },
 });
+
+/** Does what a run may need an approval for, and tells that it waits for another person if it is refused for that. */
+async function asApproved<Result>(
+  { db, sharedNow }: Parts,
+  runId: string,
+  action: ApprovedAction,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isAppError(error, 'APPROVAL_MISSING'))
+      await transact(db, async (trx) => {
+        const now = (await sharedNow(trx)).toISOString();
+        await requestApproval(trx, await storedRun(trx, runId), action, now);
+      });
+    throw error;
+  }
+}
 
 function fieldsOf({ id, employer_id, totals }: PayrollRun) {
   return { run_id: id, employer_id, count: totals.lines };

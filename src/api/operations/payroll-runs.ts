@@ -1,7 +1,8 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { conflict } from '../../errors.ts';
+import { codeOf, conflict } from '../../errors.ts';
+import { beginRead, noteReadinessRead } from '../../payroll/lifecycle/outdated-runs.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
 import { viewComputed, viewRun } from '../../payroll/lifecycle/results.ts';
 import {
@@ -18,7 +19,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { approvalOf } from '../../readiness/run-report.ts';
 import { actingIn, mayAlso } from '../auth.ts';
 import { assertKnownFilter, employersOf, viewerOf } from '../employers.ts';
-import { Answer, operation } from '../operation.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, limit, pageOf } from '../schemas.ts';
 import { RunReadiness, readinessOfReviewed } from './readiness.ts';
@@ -128,7 +129,9 @@ export const getPayrollRunReadiness = operation({
         `The run is ${stored.state}. Readiness is checked while a run is open. Verify this run instead.`,
       );
     }
+    const read = await beginRead(parts.db, stored);
     const report = await readinessOfReviewed(call, parts, stored);
+    if (read !== null) await noteRead(parts, read);
     const approval = await approvalOf(parts.db, stored, report, call.caller?.person ?? null);
     const shown = { ...viewReadiness(report, mayAlso(call.caller, 'ledger:read')), approval };
     return new Answer(shown, { headers: etagHeader(report.etag) });
@@ -157,6 +160,19 @@ export const verifyPayrollRun = operation({
     return verifyRun(parts.db, stored, viewerOf(call, parts));
   },
 });
+
+/** Stores that a readiness was read. A full disk must not keep its findings from whoever reads them. */
+async function noteRead({ db, log }: Parts, read: Parameters<typeof noteReadinessRead>[1]): Promise<void> {
+  try {
+    await noteReadinessRead(db, read);
+  } catch (error) {
+    const fields = { run_id: read.run_id, code: codeOf(error) || 'INTERNAL' };
+    log.warn(
+      fields,
+      'nobody will be told when the run changes: that its readiness was read could not be stored',
+    );
+  }
+}
 
 export function etagHeader(etag: string): { etag: string } {
   return { etag: `"${etag}"` };

@@ -1,5 +1,4 @@
 /** The payrolls that are due: one for each employer, pay frequency and pay group, and what an employer lacks for payroll. */
-import { Temporal } from 'temporal-polyfill';
 import { employersWithCensus } from '../../census/staged.ts';
 import { employersWithSyncs } from '../../census/syncs.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
@@ -18,9 +17,8 @@ import {
   schedulesByEmployer,
 } from '../settings/all-employers.ts';
 import { acrossYears, type DateList, type PayDate } from '../settings/schedules.ts';
+import { endsSoon } from './ending-schedules.ts';
 
-/** Days before the last pay date of a schedule from which its next dates are missing: time to plan a year. */
-const NEXT_DATES_DAYS = 60;
 /** The age from which a computation is repeated although no data changed: checks also depend on the time. */
 const OUTDATED_MS = 5 * 60_000;
 /** The least time between two computations of a run for the list. */
@@ -137,13 +135,15 @@ export async function payrollsDue(
       const { isFinalized, ...row } = dated;
       const computation = row.run_id === null ? undefined : computations.get(row.run_id);
       const approvals = approving.has(employer_id) ? (approved.get(row.run_id ?? '') ?? []) : null;
-      const endsSoon = isWithinDays(today, row.last_pay_date, NEXT_DATES_DAYS);
       return {
         ...{ employer_id, pay_frequency, pay_group },
         ...row,
         state: isFinalized ? 'finalized' : stateOf(row, computation, { today, approvals }),
         approval: isFinalized || row.run_id === null ? null : approvalBy(person, computation, approvals),
-        missing: inOrder([...missing, ...(endsSoon ? (['next_pay_dates'] as const) : [])]),
+        missing: inOrder([
+          ...missing,
+          ...(endsSoon(row.last_pay_date, today) ? (['next_pay_dates'] as const) : []),
+        ]),
         computation:
           computation === undefined ? null : { ...computation, is_outdated: isOutdated(computation) },
       };
@@ -276,10 +276,6 @@ function withoutDate({
 
 function inOrder(missing: readonly Missing[]): Missing[] {
   return MISSING.filter((what) => missing.includes(what));
-}
-
-function isWithinDays(today: string, day: string, days: number): boolean {
-  return Temporal.PlainDate.from(today).until(day).days <= days;
 }
 
 function textOf({ employer_id, pay_frequency, pay_group }: Key): string {

@@ -6,6 +6,8 @@ import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { forget, notifyOnce } from '../../notifications/known.ts';
+import { runSubject } from '../../notifications/types.ts';
 import { type Acting, Actor, type Made, record } from '../../security/audit.ts';
 import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
@@ -51,6 +53,16 @@ export type NewApproval = {
   reason: string;
 };
 
+/** Tells once that a run waits for another person, until one approves it. */
+export async function requestApproval(
+  trx: Trx,
+  { run_id, employer_id, pay_date }: Pick<Tables['payroll_runs'], 'run_id' | 'employer_id' | 'pay_date'>,
+  action: ApprovedAction,
+  now: string,
+): Promise<void> {
+  await notifyOnce(trx, 'approval.requested', { employer_id, action, run_id, pay_date }, now);
+}
+
 /** Returns the refusal of finalizing or voiding without an approval. */
 export function approvalMissing(action: ApprovedAction): AppError {
   return new AppError(
@@ -80,6 +92,7 @@ export async function insertApproval(trx: Trx, approval: NewApproval, acting: Ac
   const { runId, employerId, action, etag, person, checks, reason } = approval;
   const findings = JSON.stringify(approval.findings.map(findingHash));
   const content = { run_id: runId, action, etag, person, checks: JSON.stringify(checks), findings };
+  await forget(trx, runSubject(runId), 'approval.requested');
   const [row] = await insertFacts(trx, APPROVAL, [content], acting, {
     ...{ employer: employerId, reason },
     details: { action, etag, person, accepted_checks: checks },
@@ -157,7 +170,7 @@ export type ApprovedLines = Pick<StoredApproval, 'etag' | 'findings' | 'person'>
 
 /** Returns what approvals of finalizing cover, by run id. */
 export async function approvedLines(
-  db: Db,
+  db: Db | Trx,
   runIds: readonly string[],
   now: string,
 ): Promise<Map<string, ApprovedLines[]>> {

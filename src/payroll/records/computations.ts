@@ -6,8 +6,12 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { readPosition } from '../../ledger/position.ts';
+import { forget } from '../../notifications/known.ts';
+import { runSubject } from '../../notifications/types.ts';
 import { amountField } from '../calculation/line.ts';
+import { isApprovalRequired } from '../settings/approval.ts';
 import { readPayrollRevision } from '../settings/lock.ts';
+import { approvedLines, requestApproval } from './approvals.ts';
 
 const Findings = Type.Array(
   closed({ check_id: text('The ID of the check.'), count: integer('The number of open findings.') }),
@@ -45,12 +49,19 @@ export type StoredComputation = DataState & { run_id: string; computed_at: strin
 
 const readResult = jsonColumn('run_computations', 'result', StoredResult);
 
-/** Stores the computation of an open run, unless the stored one read newer data. */
+/** Stores the computation of an open run, unless the stored one read newer data. Tells whether the run waits for an approval. */
 export async function saveComputation(db: Db, computation: StoredComputation): Promise<void> {
   const { result, ...row } = computation;
   await transact(db, async (trx) => {
-    const open = trx.selectFrom('payroll_runs').select('run_id').where('state', '=', 'open');
-    if ((await open.where('run_id', '=', row.run_id).executeTakeFirst()) === undefined) return;
+    const run = await trx
+      .selectFrom('payroll_runs')
+      .select(['run_id', 'employer_id', 'pay_date'])
+      .where('state', '=', 'open')
+      .where('run_id', '=', row.run_id)
+      .executeTakeFirst();
+    if (run === undefined) return;
+    if (await waitsForApproval(trx, run, computation))
+      await requestApproval(trx, run, 'finalize', row.computed_at);
     await trx
       .insertInto('run_computations')
       .values({ ...row, result: JSON.stringify(result) })
@@ -75,7 +86,20 @@ export async function saveComputation(db: Db, computation: StoredComputation): P
   });
 }
 
+/** Reports whether all checks pass, and only the approval of the lines is missing. */
+async function waitsForApproval(
+  trx: Trx,
+  { run_id, employer_id }: { run_id: string; employer_id: string },
+  { result: { etag, failed }, computed_at }: StoredComputation,
+): Promise<boolean> {
+  if (etag === null || failed.length > 0 || !(await isApprovalRequired(trx, employer_id))) return false;
+  const approved = (await approvedLines(trx, [run_id], computed_at)).get(run_id) ?? [];
+  return !approved.some((lines) => lines.etag === etag);
+}
+
+/** Removes what is kept of a run only while it is open. */
 export async function removeComputation(trx: Trx, runId: string): Promise<void> {
+  await forget(trx, runSubject(runId));
   await trx.deleteFrom('run_computations').where('run_id', '=', runId).execute();
 }
 

@@ -6,7 +6,9 @@ import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.t
 import { type AppError, conflict, notFound } from '../../errors.ts';
 import { type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { forget } from '../../notifications/known.ts';
 import { notify } from '../../notifications/store.ts';
+import { runSubject } from '../../notifications/types.ts';
 import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
@@ -381,6 +383,7 @@ export async function voidRun(
     .execute();
   const details = approval.state === 'given' ? { approval_id: approval.approval.id } : {};
   const made = { action: 'run.void', resource: runId, employer: run.employer_id, details, reason } as const;
+  await forget(trx, runSubject(runId));
   await notify(trx, 'run.voided', notifiedRun(run), acting.now);
   await record(trx, acting, made);
 }

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { boolean, closed, component, nullable, reasonField, text } from '../../contract/fields.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { notify } from '../../notifications/store.ts';
 import { type Acting, Actor, type Made } from '../../security/audit.ts';
 import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
@@ -78,7 +79,15 @@ export async function setApproval(
   const { requested_by } = after;
   const row = { employer_id: employerId, version, required: after.required ? 1 : 0, requested_by } as const;
   await insertFacts(trx, APPROVAL_SETTING, [row], acting, { details, reason });
-  return isRequest ? 'requested' : 'set';
+  if (!isRequest) return 'set';
+  const waiting = {
+    employer_id: employerId,
+    action: 'stop-requiring',
+    run_id: null,
+    pay_date: null,
+  } as const;
+  await notify(trx, 'approval.requested', waiting, acting.now);
+  return 'requested';
 }
 
 /** `person`: who reads it, or null. */
