@@ -129,8 +129,8 @@ function earlierOfYear({ run, earlier }: Computation): EarlierRun[] {
 }
 
 /** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
-function previousOfYear({ run, previous }: Computation): EarlierRun | null {
-  return previous === null || run.kind === 'off_cycle' || previous.isPriorYear ? null : previous;
+function previousOfYear({ previous }: Computation): EarlierRun | null {
+  return previous?.isPriorYear === true ? null : previous;
 }
 
 /** `shares`: of the check, before and now. Null if the list of pay dates was removed. */

@@ -31,7 +31,8 @@ export async function resolveBasis(
       ...{ pay_frequency, pay_group },
     })),
     overrides: runId === null ? [] : await overridesOf(db, runId),
-    previous: await previousRun(db, run, runId),
+    // An off-cycle paycheck takes what it names, so no earlier run says what to expect.
+    previous: run.kind === 'off_cycle' ? null : await previousRun(db, run, runId),
     earlier,
   };
 }

@@ -73,14 +73,13 @@ function isOfShares(terms: RunTerms, { shares, flags }: Line): boolean {
 
 /**
  * Compares a deduction that began with the only deduction of its line of coverage that ended, and that payroll need not
- * stop because both have the same codes and taxability. An off-cycle run ends nothing.
+ * stop because both have the same codes and taxability.
  */
 export function compareReplaced(
   computation: Computation,
   employee: RunEmployee,
   regular: readonly Line[],
 ): void {
-  if (computation.run.kind === 'off_cycle') return;
   const ended = continuingLines(employee);
   for (const { account } of regular) ended.delete(account.deduction_id);
   if (ended.size === 0) return;
@@ -109,17 +108,14 @@ export function compareReplaced(
 
 /**
  * Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop.
- * An off-cycle run does not stop the lines it does not take.
  */
 export function stoppedLines(
   computation: Computation,
   employee: RunEmployee,
   regular: readonly Line[],
 ): Line[] {
-  const { run } = computation;
   const { membership } = employee;
-  if (run.kind === 'off_cycle' || (!membership.isIn && UNCLEAR.some((reason) => reason === membership.why)))
-    return [];
+  if (!membership.isIn && UNCLEAR.some((reason) => reason === membership.why)) return [];
   const stopped = continuingLines(employee);
   for (const line of regular) {
     stopped.delete(line.account.deduction_id);
