@@ -60,16 +60,15 @@ test('the largest difference comes first, also once the run is final', async (t,
   t.strictSame(await rowsOf(payroll, 'r'), ROWS);
 });
 
-test('employees are searched, filtered, sorted and counted in pages', async (t, payroll) => {
+test('employees are searched, filtered and counted in pages', async (t, payroll) => {
   await compared(payroll);
   for (const [query, places] of [
     ['?search=EMP', [2, 3]],
     ['?different=false', [3, 4]],
     ['?reason=joined', [1]],
-    ['?sort=employee_id&limit=2', [2, 3]],
-    ['?sort=employee_id&limit=2&page=2', [0, 1]],
-    ['?sort=member_amount&limit=1', [2]],
-    ['?sort=previous_member_amount&limit=1&page=5', [1]],
+    ['?flag=negative', []],
+    ['?limit=2', [0, 1]],
+    ['?limit=2&page=2', [2, 3]],
   ] as const)
     t.strictSame(
       await rowsOf(payroll, 'r', query),

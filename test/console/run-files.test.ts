@@ -22,7 +22,7 @@ async function download(page: Page, link: string): Promise<{ name: string; rows:
   return { name: file.suggestedFilename(), rows: parse(text, { columns: true }) };
 }
 
-t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) => {
+t.test('all lines can be downloaded as CSV, and all employees be seen', async (t) => {
   const { signedIn, finalized, db, call } = await openPayroll(t);
   await hireMany(db, 60);
   await finalized('r', '2026-07-17');
@@ -32,16 +32,13 @@ t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) =>
   t.equal(all.name, 'r.csv');
   t.equal(all.rows.length, 62);
   t.match(all.rows[0], { employee_id: 'emp-1', member_amount: '69.23' });
-  await open(page, '/runs/r?employee_id=many-0059');
-  const some = await download(page, 'Download these lines (CSV)');
-  t.equal(some.rows.map((row) => row.employee_id).join(), 'many-0059');
+  await page.reload();
   t.match(await page.getByLabel('Summary').textContent(), /File downloaded.* by API_TOKEN/);
   const { data } = (await call({ url: '/v1/audit?action=run.download' })).json;
   t.match(data, [{ resource_id: 'r', employer_id: 'acme' }]);
-  t.equal(data.length, 1, 'a part of the lines is not the file');
   await page.goto('/');
   await page.getByText(/^File downloaded/).waitFor();
-  await open(page, '/runs/r?sort=employee_id');
+  await open(page, '/runs/r');
   t.equal(await page.locator('details.employee').count(), 50);
   await follow(page, page.getByRole('link', { name: 'Next page' }));
   await page.getByText('51 to 62 of 62').waitFor();

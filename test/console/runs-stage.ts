@@ -40,7 +40,7 @@ export async function open(page: Page, path: string): Promise<void> {
 
 /** Opens a run with the lines of all its employees. */
 export async function openLines(page: Page, path: string): Promise<void> {
-  await open(page, `${path}?all=true&sort=employee_id`);
+  await open(page, `${path}?all=true`);
   for (const employee of await page.locator('details.employee > summary').all()) {
     await employee.click();
     const loading = page.locator('.lines-of').getByText('Loading the lines').filter({ visible: true });
@@ -49,6 +49,10 @@ export async function openLines(page: Page, path: string): Promise<void> {
 }
 
 export const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
+
+/** Unfolds what is under a summary. */
+export const unfold = (page: Page, summary: string) =>
+  page.locator('summary').getByText(summary, { exact: true }).click();
 
 /** Returns the summaries of the lines shown. */
 export const lines = async (page: Page) =>

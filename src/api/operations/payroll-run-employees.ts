@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
+import { FLAG_NAMES } from '../../formats/flags.ts';
 import { hasFactsAfter } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { amountOf, type Cents } from '../../money.ts';
@@ -12,8 +13,6 @@ import { isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, flag, limit } from '../schemas.ts';
-
-const SORTS = ['difference', 'employee_id', 'member_amount', 'previous_member_amount'] as const;
 
 const Row = field.component(
   'PayrollRunEmployee',
@@ -49,13 +48,17 @@ const Page = field.component(
     next_cursor: field.nullableText('Pass it as `cursor` to get the next page. Null on the last page.'),
     total: field.integer('The number of employees that match.'),
     employees: field.integer('The number of employees of the run and of the previous run.'),
-    different: field.integer('The number of these whose amount differs.'),
+    different: field.integer('The number of these whose amount differs by more than rounding.'),
     reasons: Type.Array(
       field.closed({
         reason: field.oneOf(DIFFERENCE_REASONS),
         employees: field.integer('The number of employees.'),
       }),
       { description: 'The employees by reason.' },
+    ),
+    flags: Type.Array(
+      field.closed({ flag: field.oneOf(FLAG_NAMES), employees: field.integer('The number of employees.') }),
+      { description: 'The employees by flag of a line.' },
     ),
   },
   'A page of the employees of a run.',
@@ -94,9 +97,9 @@ export const listPayrollRunEmployees = operation({
     search: Type.Optional(
       Type.String({ minLength: 1, maxLength: 255, description: 'A part of the employee ID.' }),
     ),
-    different: flag('Only employees whose amount differs, or does not.'),
+    different: flag('Only employees whose amount differs by more than rounding, or does not.'),
     reason: Type.Optional(field.oneOfDescribed(DIFFERENCE_REASONS, 'Only employees with this reason.')),
-    sort: Type.Optional(field.oneOfDescribed(SORTS, 'The order: amounts and differences from the largest.')),
+    flag: Type.Optional(field.oneOfDescribed(FLAG_NAMES, 'Only employees with a line that has this flag.')),
     page: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -113,15 +116,17 @@ export const listPayrollRunEmployees = operation({
   async run({ params, query }, { db, runReviews }) {
     const stored = await storedRun(db, params.run_id);
     const rows = await runReviews.employeesOf(stored);
-    const { search, different, reason, sort = 'difference' } = query;
+    const { search, different, reason, flag: flagged } = query;
     const needle = search?.toLowerCase();
     const matching = rows.filter(
       (row) =>
         (needle === undefined || row.employeeId.toLowerCase().includes(needle)) &&
         (different === undefined || isDifferent(row) === different) &&
-        (reason === undefined || row.reasons.some((each) => each.reason === reason)),
+        (reason === undefined || row.reasons.some((each) => each.reason === reason)) &&
+        (flagged === undefined || row.flags.includes(flagged)),
     );
-    const sorted = sort === 'employee_id' ? matching : matching.toSorted(ORDERS[sort]);
+    // The sort is stable, so equal differences stay in the order of ids.
+    const sorted = matching.toSorted((row, other) => Number(magnitudeOf(other) - magnitudeOf(row)));
     const size = query.limit ?? LIMIT_DEFAULT;
     const from = place.decode(query.cursor) ?? ((query.page ?? 1) - 1) * size;
     const until = from + size;
@@ -133,6 +138,10 @@ export const listPayrollRunEmployees = operation({
       reasons: DIFFERENCE_REASONS.map((name) => ({
         reason: name,
         employees: rows.filter((row) => row.reasons.some((each) => each.reason === name)).length,
+      })).filter(({ employees }) => employees > 0),
+      flags: FLAG_NAMES.map((name) => ({
+        flag: name,
+        employees: rows.filter(({ flags }) => flags.includes(name)).length,
       })).filter(({ employees }) => employees > 0),
     };
   },
@@ -170,19 +179,16 @@ export const getPayrollRunFreshness = operation({
   },
 });
 
-function isDifferent(row: EmployeeRow): boolean {
-  return row.now.member !== row.before.member || row.now.employer !== row.before.employer;
+/** The last check of a year differs by the cents that the others left. */
+function isDifferent({ now, before, reasons }: EmployeeRow): boolean {
+  const isRounding = reasons.length > 0 && reasons.every(({ reason }) => reason === 'rounding');
+  return !isRounding && (now.member !== before.member || now.employer !== before.employer);
 }
 
-const magnitudeOf = (amount: Cents) => (amount < 0n ? -amount : amount);
-/** The sort is stable, so equal amounts stay in the order of ids. */
-const largest = (amountIn: (row: EmployeeRow) => Cents) => (row: EmployeeRow, other: EmployeeRow) =>
-  Number(amountIn(other) - amountIn(row));
-const ORDERS = {
-  difference: largest((row) => magnitudeOf(differenceOf(row))),
-  member_amount: largest(({ now }) => now.member),
-  previous_member_amount: largest(({ before }) => before.member),
-};
+function magnitudeOf(row: EmployeeRow): Cents {
+  const difference = differenceOf(row);
+  return difference < 0n ? -difference : difference;
+}
 
 function viewRow(row: EmployeeRow): Static<typeof Row> {
   const { employeeId, lines, before, now, reasons } = row;

@@ -57,7 +57,7 @@ function pathOf(
 ): string {
   if (run === undefined) return links.address(path, query);
   const { id, employer_id } = run;
-  if (at === 'lines') return `${links.address(links.runPath(id), { flag })}#lines`;
+  if (at === 'lines') return `${links.address(links.runPath(id), { flag })}#employees`;
   if (at === 'census') return links.censusPath(employer_id);
   return links.address(path, at === 'events' || at === 'operations' ? query : { ...query, employer_id });
 }

@@ -1,4 +1,5 @@
 /** The employees of a run, each with the amounts before and now and the reasons of the difference. Pure. */
+import type { Flag } from '../../formats/flags.ts';
 import type { Cents } from '../../money.ts';
 import { NOTHING, plus, type Sides } from '../calculation/items.ts';
 import { type Line, NOT_COMPARED } from '../calculation/line.ts';
@@ -25,7 +26,15 @@ type DifferenceReason = (typeof DIFFERENCE_REASONS)[number];
 
 type Reason = { reason: DifferenceReason; lineOfCoverage: string | null; difference: Cents };
 
-export type EmployeeRow = { employeeId: string; lines: number; before: Sides; now: Sides; reasons: Reason[] };
+export type EmployeeRow = {
+  employeeId: string;
+  lines: number;
+  /** The flags of the lines. */
+  flags: readonly Flag[];
+  before: Sides;
+  now: Sides;
+  reasons: Reason[];
+};
 
 /** The lines of an employee in a run. `isIn`: the run includes the employee. */
 type InRun = { isIn: boolean; lines: readonly Line[] };
@@ -33,7 +42,8 @@ type InRun = { isIn: boolean; lines: readonly Line[] };
 /** Compares an employee's lines with the previous run. Null: there is no previous run. */
 export function employeeRow(employeeId: string, current: InRun, previous: InRun | null): EmployeeRow {
   const [now, before] = [totalOf(current.lines), totalOf(previous?.lines ?? [])];
-  const row = { employeeId, lines: current.lines.length, before, now };
+  const flags = [...new Set(current.lines.flatMap((line) => line.flags))];
+  const row = { employeeId, lines: current.lines.length, flags, before, now };
   return { ...row, reasons: previous === null ? [] : reasonsOf(current, previous) };
 }
 

@@ -19,6 +19,7 @@ import { openFindings } from './findings.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { stateOf, voidApprovalOf } from './state.ts';
+import { breakdown } from './totals.ts';
 
 export function approvalPages({ page, part, action }: Console): void {
   const scope = 'runs:approve';
@@ -121,9 +122,10 @@ async function finalizing(
   return html`
     <div id="approval">
       ${hasChanged && changedNotice(runPath(runId), 'The run changed since it was reviewed. Nothing was approved.', 'approve')}
+      ${totals(run, {})}
+      ${obstacle === null ? approvalForm(runId, fields, { checks, problem: hasChanged ? undefined : problem }) : html`${obstacle}${checks}`}
       ${await approvalsOf(visit)}
-      ${totals(run, {}, visit)}
-      ${obstacle === null ? approvalForm(runId, fields, { checks, problem: hasChanged ? undefined : problem }) : html`${checks}${obstacle}`}
+      ${breakdown(run, visit)}
     </div>
   `;
 }

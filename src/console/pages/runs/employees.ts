@@ -1,40 +1,56 @@
-/** The employees of a run, compared with the previous run. A row opens into its lines; rows without a difference are folded. */
+/** The employees of a run, compared with the previous run: the largest changes first, all of them by chips. A row opens into its lines. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
-import { empty, later, state } from '../../elements/facts.ts';
-import { ANY, choicesOf, field } from '../../elements/fields.ts';
+import { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
+import { empty, later, savedNotice, state } from '../../elements/facts.ts';
+import { field } from '../../elements/fields.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
-import { address, pathOf, type Query, runPath } from '../../elements/links.ts';
+import { address, employeeOf, idLink, nameable, type Query, runLink, runPath } from '../../elements/links.ts';
 import { numberedPages, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { REASONS, type Run } from './labels.ts';
+import { type ComputedRun, flagLabel, REASONS, type Run } from './labels.ts';
 import { linesOfEmployee } from './lines.ts';
+import { breakdown } from './totals.ts';
 
 type Employees = ResultOf<typeof listPayrollRunEmployees>;
 type Employee = RowOf<typeof listPayrollRunEmployees>;
 
-const SORTS = {
-  difference: 'Largest difference',
-  member_amount: 'Largest amount',
-  employee_id: 'Employee ID',
-};
+/** Changes at the top of a run: few enough to read each. */
+const LARGEST = 8;
 /** The parameters of the page's address that select employees. */
-const FILTERS = ['search', 'reason', 'sort', 'all', 'page'] as const;
+const FILTERS = ['search', 'reason', 'flag', 'different', 'all', 'page'] as const;
 
 export function runEmployeePages({ part }: Console): void {
+  part('/runs/:run_id/changes', 'runs:read', changesPart);
   part('/runs/:run_id/employees', 'runs:read', employeesPart);
   part('/runs/:run_id/employee', 'runs:read', linesOfEmployee);
 }
 
-/** Renders the section, whose rows load as soon as the run is computed. */
-export function employeesOf({ query }: Visit, { id }: Run): Html {
-  const path = address(runPath(id, '/employees'), selected(query));
+/** Reports whether the address selects employees, so that the page starts with them. */
+export function isOfEmployees(query: Query): boolean {
+  return ['employee_id', ...FILTERS].some((name) => query[name] !== undefined);
+}
+
+/** Renders the section: the lines of the employee in the address, or rows that load as soon as the run is computed. */
+export async function employeesOf(visit: Visit, { id }: Run): Promise<Html> {
+  const { query } = visit;
+  const { employee_id, saved } = query;
+  const path = runPath(id);
+  if (employee_id !== undefined)
+    return html`
+      <section id="lines" aria-labelledby="lines-title">
+        <h2 id="lines-title">Lines of ${nameable('employee', employee_id, idLink(null, employee_id))}</h2>
+        ${savedNotice({ saved }, path, 'Back to the run')}
+        ${await linesOfEmployee(visit)}
+        <p class="on-screen"><a href=${`${address(path, { all: 'true' })}#employees`}>All employees</a></p>
+      </section>
+    `;
   return html`
     <section id="employees" aria-labelledby="employees-title">
       <h2 id="employees-title">Employees</h2>
-      ${later(path, 'Loading the employees …')}
+      ${later(address(`${path}/employees`, selected(query)), 'Loading the employees …')}
     </section>
   `;
 }
@@ -43,79 +59,124 @@ function selected(query: Query): Query {
   return Object.fromEntries(FILTERS.map((name) => [name, query[name]]));
 }
 
+/** Renders the largest changes, each with its reasons. */
+async function changesPart({ api, params, may }: Visit): Promise<Html> {
+  const { data: run } = await attempt(api.perform(getPayrollRun), 422);
+  // The bar shows why the run cannot be computed.
+  if (run === undefined) return html`<div></div>`;
+  const { comparison, totals, kind } = run;
+  if (totals.lines === 0 && comparison === null)
+    return html`<p class="notice">No employee has a deduction in effect on this pay date.</p>`;
+  if (comparison === null)
+    return kind === 'off_cycle'
+      ? html`<div></div>`
+      : html`<p>This is the first payroll of this pay frequency and pay group, so there is no previous run to compare it with.</p>`;
+  const { data, different } = await api.perform(listPayrollRunEmployees, {
+    query: { limit: LARGEST, different: 'true' },
+  });
+  const { run_id: runId = '' } = params;
+  return html`
+    <section aria-labelledby="changes">
+      <h2 id="changes">${different > data.length ? 'Largest changes' : 'Changes'}</h2>
+      ${comparedWith(comparison)}
+      ${data.length === 0 ? empty('No differences', html`<p>No employee pays another amount than before.</p>`) : rowsOf(data, runId, may)}
+      ${different > data.length && html`<p class="on-screen"><a href=${`${address(runPath(runId), { different: 'true' })}#employees`}>${`Show all ${count(different)} changes`}</a></p>`}
+    </section>
+  `;
+}
+
+function comparedWith({ previous_run_id, employees }: NonNullable<ComputedRun['comparison']>): Html {
+  const { previous, current, joined, left } = employees;
+  const moves = [joined > 0 && `, ${count(joined)} joined`, left > 0 && `, ${count(left)} left`]
+    .filter((part) => part !== false)
+    .join('');
+  return html`<p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>`;
+}
+
+/** Renders the chips, the employees that they select, and folded tables. A run without a previous one lists all at once. */
 async function employeesPart({ api, params, query, may }: Visit): Promise<Html> {
   const { run_id: runId = '' } = params;
-  const { search, reason, sort, all, page = '1' } = query;
-  const isFolded = all === undefined && search === undefined && reason === undefined;
-  const list = { limit: PAGE_ROWS, search, reason, sort, page, ...(isFolded && { different: 'true' }) };
-  const { data: employees } = await attempt(api.perform(listPayrollRunEmployees, { query: list }), 422);
-  // The totals above show why the run cannot be computed.
-  if (employees === undefined) return html`<div></div>`;
+  const { data: run } = await attempt(api.perform(getPayrollRun), 422);
+  if (run === undefined) return html`<div></div>`;
+  const { all: _, page = '1', ...filters } = selected(query);
+  const list = { limit: PAGE_ROWS, page, ...filters };
+  const employees = await api.perform(listPayrollRunEmployees, { query: list });
+  const isCompared = run.comparison !== null;
   const path = runPath(runId);
-  const same = employees.employees - employees.different;
-  const unfold =
-    same > 0 &&
-    html`<p class="on-screen"><a href=${`${address(path, { ...selected(query), all: 'true', page: undefined })}#employees`}>${`Show ${counted(same, 'employee')} without a difference`}</a></p>`;
+  const shown =
+    employees.data.length === 0
+      ? nothing(employees)
+      : html`
+          ${rowsOf(employees.data, runId, may, isCompared)}
+          ${numberedPages({ path, query: selected(query), total: employees.total, anchor: 'employees' })}
+        `;
   return html`
     <div>
-      ${filters(path, query)}
-      ${employees.data.length === 0 ? nothing(employees, isFolded) : rowsOf(employees, runId, may)}
-      ${numberedPages({ path, query: selected(query), total: employees.total, anchor: 'employees' })}
-      ${isFolded && unfold}
+      ${chips(path, query, employees)}
+      ${(isOfEmployees(query) || !isCompared) && shown}
+      ${breakdown(run, { may })}
     </div>
   `;
 }
 
-function nothing({ employees }: Employees, isFolded: boolean): Html {
-  if (!isFolded)
-    return empty('No matching employees', html`<p>Change the filters, or show all differences.</p>`);
-  if (employees > 0)
-    return empty('No differences', html`<p>No employee pays another amount than before.</p>`);
+function nothing({ employees }: Employees): Html {
+  if (employees > 0) return empty('No matching employees', html`<p>Choose another group above.</p>`);
   const advice = html`<p>No employee has a deduction in effect. Events may be pending, or the census may be missing.</p>`;
   return empty('No employees in this run', advice);
 }
 
-function filters(path: string, { search = '', reason = '', sort = '', all }: Query): Html {
-  const isFiltered = [search, reason, sort].some((value) => value !== '') || all !== undefined;
+/** Links the groups of employees that a run has, with their numbers, next to the search. */
+function chips(path: string, query: Query, { employees, different, reasons, flags }: Employees): Html {
+  const chip = (label: string, number: number, filter: Query) => {
+    const isShown = Object.entries(filter).every(([name, value]) => query[name] === value);
+    return html`<li><a href=${`${address(path, filter)}#employees`} aria-current=${isShown ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
+  };
   return html`
+    <nav class="tabs reasons" aria-label="Employees by group">
+      <ul>
+        ${chip('All', employees, { all: 'true' })}
+        ${reasons.length > 0 && chip('Changed amounts', different, { different: 'true' })}
+        ${reasons.map((group) => chip(REASONS[group.reason], group.employees, { reason: group.reason }))}
+        ${flags.map((group) => chip(flagLabel(group.flag), group.employees, { flag: group.flag }))}
+      </ul>
+    </nav>
     <form class="fields" method="get" action=${`${path}#employees`} role="search" aria-label="Employees">
-      ${field({ name: 'search', label: 'Employee ID', value: search })}
-      ${field({ name: 'reason', label: 'Difference', value: reason, choices: [ANY, ...choicesOf(REASONS)] })}
-      ${field({ name: 'sort', label: 'Order', value: sort, choices: choicesOf(SORTS) })}
+      ${field({ name: 'search', label: 'Employee ID', value: query.search ?? '' })}
       <button type="submit" class="quiet">Show</button>
-      ${isFiltered && html`<a class="button quiet" href=${`${path}#employees`}>Show differences</a>`}
     </form>
   `;
 }
 
-function rowsOf({ data }: Employees, runId: string, may: Visit['may']): Html {
+function rowsOf(employees: readonly Employee[], runId: string, may: Visit['may'], isCompared = true): Html {
+  const heads = isCompared ? ['Before', 'Now', 'Difference', 'Why'] : ['', 'Amount', '', ''];
   return html`
     <div class="employees">
-      <div class="employee-heads" aria-hidden="true"><span>Employee</span><span>Before</span><span>Now</span><span>Difference</span><span>Why</span></div>
-      ${data.map((employee) => rowOf(employee, runId, may))}
+      <div class="employee-heads" aria-hidden="true"><span>Employee</span>${heads.map((head) => html`<span>${head}</span>`)}</div>
+      ${employees.map((employee) => rowOf(employee, runId, may, isCompared))}
     </div>
   `;
 }
 
-function rowOf(employee: Employee, runId: string, may: Visit['may']): Html {
+function rowOf(employee: Employee, runId: string, may: Visit['may'], isCompared: boolean): Html {
   const { id, previous_member_amount, member_amount, member_difference, employer_difference } = employee;
   const amount = (label: string, text: string) =>
     html`<span class="pays"><span class="hidden-label">${` ${label} `}</span>${text}</span>`;
-  const isOfEmployer = Number(member_difference) === 0 && Number(employer_difference) !== 0;
+  const before = isCompared ? amount('before', money(previous_member_amount)) : html`<span></span>`;
+  const isOfEmployer = isCompared && Number(member_difference) === 0 && Number(employer_difference) !== 0;
   return html`
     <details class="employee" hx-get=${address(runPath(runId, '/employee'), { employee_id: id })} hx-trigger="toggle once" hx-target="find .lines-of" hx-swap="innerHTML">
       <summary>
-        <span class="of id">${id}</span>
-        ${amount('before', money(previous_member_amount))}
+        <span class="of">${nameable('employee', id, idLink(null, id))}</span>
+        ${before}
         ${amount('now', money(member_amount))}
-        ${amount('difference', difference(member_difference))}
+        ${isCompared && amount('difference', difference(member_difference))}
         <span class="says">
           ${employee.reasons.map(reasonOf)}
           ${isOfEmployer && html`<span class="soft">${`employer ${difference(employer_difference)}`}</span>`}
         </span>
       </summary>
       <div class="lines-of" aria-live="polite"><p class="soft">Loading the lines …</p></div>
-      ${may('ledger:read') && html`<p class="on-screen"><a href=${pathOf('/employees', id) ?? address('/ledger', { employee_id: id })}>Employment and deductions of this employee</a></p>`}
+      ${may('ledger:read') && html`<p class="on-screen">Employment and deductions: ${employeeOf(id, { may })}</p>`}
     </details>
   `;
 }
@@ -126,14 +187,4 @@ function reasonOf({ reason, line_of_coverage }: Employee['reasons'][number]): Ht
     `${coverage}${REASONS[reason]}`.trim(),
     reason === 'left' || reason === 'ended' ? 'warn' : 'plain',
   );
-}
-
-/** Links to the employees of a run by the reason of their difference: `Joined 2`. */
-export function reasonLinks(runId: string, reasons: Employees['reasons']): Html | null {
-  if (reasons.length === 0) return null;
-  const items = reasons.map(
-    ({ reason, employees }) =>
-      html`<li><a href=${`${address(runPath(runId), { reason })}#employees`}>${REASONS[reason]} <span class="soft">${count(employees)}</span></a></li>`,
-  );
-  return html`<nav class="tabs reasons" aria-label="Employees by reason of their difference"><ul>${items}</ul></nav>`;
 }

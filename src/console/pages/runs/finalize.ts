@@ -13,7 +13,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
-import { actorName, capitalized, instant, lacksScope, money, term } from '../../elements/format.ts';
+import { actorName, capitalized, counted, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { blockingOf, isApproved, obstacleOf, readinessOf } from '../../elements/run-readiness.ts';
@@ -21,7 +21,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
 import { openFindings } from './findings.ts';
-import { type ComputedRun, nameOf, periodOf } from './labels.ts';
+import { type ComputedRun, nameOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf, toApprovals } from './state.ts';
@@ -84,10 +84,11 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
     <div id="review">
       ${hasChanged && changedNotice(path, whatHappened, 'finalize')}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
-      ${totals(run, hasChanged ? reviewed : {}, visit)}
+      ${totals(run, hasChanged ? reviewed : {})}
+      ${await confirmation(visit, { run, readiness }, await withReason(visit, readiness, reviewed), problem)}
       ${await overridesOf(visit, run)}
       ${await approvalsOf(visit)}
-      ${await confirmation(visit, { run, readiness }, await withReason(visit, readiness, reviewed), problem)}
+      ${breakdown(run, visit)}
     </div>
   `;
 }
@@ -118,11 +119,11 @@ export function changedNotice(path: string, whatHappened: string, next: string):
   `;
 }
 
-/** Lists who approved the run, the newest approval first; null without any. */
+/** Lists who approved the run, the newest approval first, folded; null without any. */
 export async function approvalsOf({ api }: Visit): Promise<Html | null> {
   const { approvals } = await api.perform(listPayrollRunApprovals);
   if (approvals.length === 0) return null;
-  return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
+  const list = table(approvals, { caption: 'Approvals, newest first', captionHidden: true, stacked: true }, [
     ['Action', ({ action }) => term(action), 'name'],
     ['Time', ({ approved_at }) => instant(approved_at), 'date'],
     ['No longer counts', endOf],
@@ -130,6 +131,7 @@ export async function approvalsOf({ api }: Visit): Promise<Html | null> {
     ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
     ['Reason', ({ reason }) => reason, 'wide'],
   ]);
+  return html`<details><summary>${counted(approvals.length, 'approval')}</summary>${list}</details>`;
 }
 
 /** Shows since when, or why, an approval does not count. */
@@ -138,7 +140,7 @@ function endOf({ ended_at, no_longer_counts: end }: Approval): Content {
   return end === null ? '–' : capitalized(ENDS_IN_WORDS[end]);
 }
 
-export function totals(run: ComputedRun, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
+export function totals(run: ComputedRun, before: Partial<Reviewed>): Html {
   const isCompared = before.member_amount !== undefined;
   const figures = Object.entries(REVIEWED) as [Figure, string][];
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
@@ -147,14 +149,12 @@ export function totals(run: ComputedRun, before: Partial<Reviewed>, visit: Pick<
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
-      <p>${`Pay period ${periodOf(run)}`}</p>
       ${table(rows, { caption: 'Totals', captionHidden: true, stacked: true }, [
         ...(isCompared ? [['Totals', (row) => row.name, 'name'] satisfies Column<Totals>] : []),
         ...figures.map(([figure, title]): Column<Totals> => {
           return [title, ({ values }) => shown(figure, values[figure]), 'number'];
         }),
       ])}
-      ${breakdown(run, visit)}
     </section>
   `;
 }
@@ -179,7 +179,7 @@ async function confirmation(
   };
   const shown = readinessOf(readiness, run, visit, accepting);
   if (obstacle !== null)
-    return html`${shown}<p class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${path}>Back to the run</a></p>`;
+    return html`<p class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${path}>Back to the run</a></p>${shown}`;
   const label = isReady ? 'Reason to accept warnings' : 'Reason';
   const stored =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
@@ -192,16 +192,18 @@ async function confirmation(
   return html`
     <form novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ ...reviewedOf(run), etag, ...(!isAccepted && { failed: 'true' }) })}
-      ${shown}
+      ${!isAccepted && shown}
       <div class="card">
         <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
-        ${(!isAccepted || isWarned) && fieldOf('reason')}
+        ${!isAccepted && fieldOf('reason')}
         <div class="actions">
           <button type="submit" class=${isAccepted ? 'while-unchanged' : 'while-unchanged danger'}>${isAccepted ? 'Finalize' : 'Accept findings and finalize'}</button>
           <a class="button quiet" href=${path}>Back to the run</a>
           <span class="busy soft" role="status">Finalizing …</span>
         </div>
       </div>
+      ${isAccepted && shown}
+      ${isWarned && html`<div class="card">${fieldOf('reason')}</div>`}
     </form>
   `;
 }

@@ -10,7 +10,7 @@ import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { state } from '../../elements/facts.ts';
 import { filledForm, type Specs } from '../../elements/fields.ts';
-import { actorName, money, term } from '../../elements/format.ts';
+import { actorName, counted, money, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.ts';
 import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -154,7 +154,7 @@ function removal(
   `;
 }
 
-/** Lists the overrides of a run. Null without one. */
+/** Lists the overrides of a run, folded. Null without one. */
 export async function overridesOf(
   { api, may }: Visit,
   { id, state }: Pick<Run, 'id' | 'state'>,
@@ -162,7 +162,7 @@ export async function overridesOf(
   const { overrides } = await api.perform(listPayrollRunOverrides);
   if (overrides.length === 0) return null;
   const isEditable = state === 'open' && may('runs:write');
-  return table(overrides, { caption: 'Overrides', stacked: true }, [
+  const list = table(overrides, { caption: 'Overrides', captionHidden: true, stacked: true }, [
     ['Employee', ({ employee_id }) => runEmployeeLink(id, employee_id), 'name'],
     [
       'Deduction',
@@ -174,6 +174,7 @@ export async function overridesOf(
     ['By', ({ created_by }) => actorName(created_by)],
     ['Reason', ({ reason }) => reason, 'wide'],
   ]);
+  return html`<details><summary>${counted(overrides.length, 'override')}</summary>${list}</details>`;
 }
 
 /** Returns the address of the form for a deduction, or for any deduction of an employee. */

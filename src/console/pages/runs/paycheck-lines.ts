@@ -2,14 +2,7 @@
 import { flagTexts } from '../../../formats/flags.ts';
 import { facts, state } from '../../elements/facts.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
-import {
-  deductionLink,
-  employeeOf,
-  eventOf,
-  idLink,
-  runEmployeeLink,
-  runLink,
-} from '../../elements/links.ts';
+import { deductionLink, eventOf, idLink, nameable, runLink } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import * as labels from './labels.ts';
@@ -23,8 +16,6 @@ type Options = {
   readonly run?: labels.Run;
   /** Amounts of the run can be overridden. */
   readonly isOpen?: boolean;
-  /** All lines are of one employee. */
-  readonly isOfEmployee?: boolean;
   readonly may?: Visit['may'];
   /** The lines of the employee in the previous run. */
   readonly before?: readonly Line[];
@@ -32,13 +23,12 @@ type Options = {
   readonly ends?: ReadonlyMap<string, string | null>;
 };
 
-/** Renders lines in their order, grouped by employee. */
-export function paychecks(lines: readonly Line[], options: Options = {}): Html {
-  const { runId, isOfEmployee = false, may = () => false } = options;
+/** Renders the lines of a preview in their order, grouped by employee. */
+export function paychecks(lines: readonly Line[]): Html {
   const paycheckOf = ([employee, ofEmployee]: [string, Line[]]) => html`
     <section class="card paycheck">
-      <h3>${isOfEmployee ? employeeOf(employee, { may }) : runId === undefined ? employee : runEmployeeLink(runId, employee)}</h3>
-      ${ofEmployee.map((line) => lineOf(line, options))}
+      <h3>${nameable('employee', employee, idLink(null, employee))}</h3>
+      ${ofEmployee.map((line) => lineOf(line, {}))}
     </section>
   `;
   return html`

@@ -2,7 +2,6 @@
 
 import type { ResultOf } from '../../../api/operation.ts';
 import { getFileFormat } from '../../../api/operations/file-formats.ts';
-import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import {
   getPayrollRun,
   getPayrollRunOutline,
@@ -11,9 +10,9 @@ import {
 } from '../../../api/operations/payroll-runs.ts';
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { facts, later, savedNotice, state } from '../../elements/facts.ts';
+import { later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { actorName, count, counted, dayText, difference, money } from '../../elements/format.ts';
+import { actorName, count, counted, difference, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
@@ -22,10 +21,9 @@ import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
-import { employeesOf, reasonLinks } from './employees.ts';
+import { employeesOf, isOfEmployees } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
-import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
 import {
   approvalOf,
@@ -36,7 +34,6 @@ import {
   statePart,
   voidApprovalOf,
 } from './state.ts';
-import { breakdown } from './totals.ts';
 
 type Run = labels.Run;
 
@@ -49,7 +46,7 @@ export function runPages({ page, part }: Console): void {
     const voiding = await voidApprovalOf(visit, run);
     const body = html`
       ${later(address(runPath(run.id, '/bar'), { finalized, approved, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
-      ${!isOfLines(query) && savedNotice(query, '/runs', 'All payroll runs')}
+      ${query.employee_id === undefined && savedNotice(query, '/runs', 'All payroll runs')}
       ${run.state === 'voided' && savedNotice({ saved: voided }, '/', 'All payrolls', 'The run was voided.')}
       ${savedNotice({ saved: withdrawn }, '/', 'All payrolls', 'Your approval was withdrawn.')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
@@ -58,15 +55,13 @@ export function runPages({ page, part }: Console): void {
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${run.state === 'voided' && repetition(visit, run)}
       ${await stateOf(visit, run, { shown: run.state }, runSummary)}
+      ${!isOfEmployees(query) && later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${!isOpen && findingsOf(run)}
       ${isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
-      ${later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${await overridesOf(visit, run)}
-      ${isOfLines(query) ? await linesOfRun(visit, run) : employeesOf(visit, run)}
+      ${await employeesOf(visit, run)}
       ${otherActions(run, visit, voiding)}
-      ${!isOpen && verification(run.id)}
-      ${optionsOf(run)}
-      ${await historyOf(visit, { resource_type: 'run', resource_id: run.id })}
+      ${proof(run)}
     `;
     return { title: labels.nameOf(run), body };
   });
@@ -78,28 +73,15 @@ export function runPages({ page, part }: Console): void {
     return problem === undefined ? bar(run, visit) : uncomputable(problem);
   });
 
-  part('/runs/:run_id/changes', 'runs:read', async (visit) => {
-    const { api } = visit;
-    const { data: run } = await attempt(api.perform(getPayrollRun), 422);
-    if (run === undefined) return html`<div></div>`;
-    const { reasons } = await api.perform(listPayrollRunEmployees, { query: { limit: 1 } });
+  part('/runs/:run_id/proof', 'runs:read', async (visit) => {
+    const run = await outlineOf(visit);
+    const { data } = await attempt(visit.api.perform(getPayrollRun), 422);
     return html`
-      <section aria-labelledby="changes">
-        <h2 id="changes">${run.comparison === null ? 'Totals' : 'Changes since the previous run'}</h2>
-        ${run.comparison === null && html`<p>This is the first payroll of this pay frequency and pay group, so there is no previous run to compare it with.</p>`}
-        ${run.totals.lines === 0 && html`<p class="notice">No employee has a deduction in effect on this pay date.</p>`}
-        ${reasonLinks(run.id, reasons)}
-        ${breakdown(run, visit)}
-        <details class="hint">
-          <summary>Calculation details</summary>
-          ${facts([
-            ['Ledger position', count(run.position)],
-            ['Rules version', run.rules_version],
-            ['ETag', html`<code>${run.etag}</code>`],
-            ['Pay dates of the year', run.pay_dates_used?.map(dayText).join('; ')],
-          ])}
-        </details>
-      </section>
+      <div>
+        ${optionsOf(run, data)}
+        ${run.state !== 'open' && verification(run.id)}
+        ${await historyOf(visit, { resource_type: 'run', resource_id: run.id }, { isOpen: true })}
+      </div>
     `;
   });
 
@@ -155,6 +137,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
       <p>
         <strong class="lead">${labels.nameOf(run)}</strong> <span class="while-unchanged">${stateWith(run, approval)}</span>
         <span class="under soft">${labels.periodOf(run)}</span>
+        <span class="under while-unchanged">${whoIsNext(run, approval, visit)}</span>
       </p>
       <dl>
         <div><dt>Employee amount</dt><dd>${compared(totals.member_amount, comparison?.totals.member_difference)}</dd></div>
@@ -173,6 +156,20 @@ function stateWith({ state: now }: labels.ComputedRun, approval: RunApproval): H
   return approval.state === 'missing'
     ? state('waiting for approval', 'warn')
     : state(`approved by ${actorName(approval.approved_by)}`, 'plain');
+}
+
+/** Returns who does what next with a run. */
+function whoIsNext(run: labels.ComputedRun, approval: RunApproval, visit: Visit): string {
+  if (run.state === 'voided') return 'It no longer counts.';
+  if (run.state === 'finalized')
+    return run.last_download === null
+      ? 'Next: payroll loads its file.'
+      : 'Next: report what payroll did not take.';
+  const obstacle = obstacleOf(approval, visit);
+  if (obstacle !== null) return `Next: ${obstacle.charAt(0).toLowerCase()}${obstacle.slice(1)}`;
+  return visit.may('runs:write')
+    ? 'Next: you review it, then finalize it.'
+    : 'Next: a payroll specialist finalizes it.';
 }
 
 /** Confirms what the user approved, while that counts. */
@@ -275,11 +272,20 @@ export function reviewedOf(run: labels.ComputedRun): Reviewed {
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
 }
 
+/** Renders what proves the amounts of a run, which loads once it is unfolded. */
+function proof({ id }: Run): Html {
+  return html`
+    <details class="card rare" hx-get=${runPath(id, '/proof')} hx-trigger="toggle once" hx-target="find div" hx-swap="outerHTML">
+      <summary>Proof</summary>
+      <div><p class="soft" role="status">Loading …</p></div>
+    </details>
+  `;
+}
+
 function verification(runId: string): Html {
   return html`
-    <section class="while-stored" aria-labelledby="verify">
-      <h2 id="verify">Verification</h2>
-      <p class="hint">Recomputes the run from the ledger, with the options and data stored when it was finalized, and compares every line.</p>
+    <section class="while-stored" aria-label="Verification">
+      <p>Recomputes the run from the ledger, with the options and data stored when it was finalized, and compares every line.</p>
       <div class="actions">
         <button type="button" class="quiet" hx-get=${runPath(runId, '/verification')} hx-target="#verification" hx-indicator="closest .actions">Verify</button>
         <span class="busy soft" role="status">Recomputing the run …</span>

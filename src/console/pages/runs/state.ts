@@ -4,7 +4,7 @@ import { getPayrollRunFreshness } from '../../../api/operations/payroll-run-empl
 import { getPayrollRunOutline, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { actorName, counted, instant } from '../../elements/format.ts';
+import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
@@ -106,13 +106,12 @@ export function runSummary(run: Run): Html | null {
   `;
 }
 
-/** Renders the id and the options of a run, which never change. */
-export function optionsOf(run: Run): Html {
+/** Renders the id and the options of a run, which never change, and what its amounts were computed from, if they could be. */
+export function optionsOf(run: Run, computed: labels.ComputedRun | undefined): Html {
   const option = ({ label, hint = '' }: Pick<Choice, 'label' | 'hint'> = { label: '–' }) =>
     html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
   return html`
-    <details>
-      <summary>Options</summary>
+    <section aria-label="Options">
       ${facts([
         ['Run ID', html`<code>${run.id}</code>`],
         ['Created', instant(run.created_at)],
@@ -129,8 +128,12 @@ export function optionsOf(run: Run): Html {
         ['Deductions', listed(run.deductions)],
         ['Open items', listed(run.items)],
         ['Final paychecks', listed(run.final_checks)],
+        ['Pay dates of the year', computed?.pay_dates_used?.map(dayText).join('; ')],
+        ['Ledger position', computed && count(computed.position)],
+        ['Rules version', computed?.rules_version],
+        ['ETag', computed && html`<code>${computed.etag}</code>`],
       ])}
-    </details>
+    </section>
   `;
 }
 
@@ -183,7 +186,6 @@ export function otherActions(run: Run, visit: Visit, voiding: RunApproval): Html
     <div class="actions while-unchanged">
       ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
       ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
-      ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
       ${isVoidApprover && voiding.state === 'missing' && link(runPath(run_id, '/approve'), 'Approve voiding …')}
       ${isVoidApprover && voiding.state === 'yours' && link(runPath(run_id, '/approve'), 'Withdraw your approval …')}

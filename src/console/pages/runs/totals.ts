@@ -3,7 +3,7 @@ import type { ResultOf } from '../../../api/operation.ts';
 import type { previewPayrollRun } from '../../../api/operations/payroll-run-creation.ts';
 import { type Cents, centsOf } from '../../../money.ts';
 import { count, counted, difference, money, term } from '../../elements/format.ts';
-import { employeeOf, runLink } from '../../elements/links.ts';
+import { employeeOf } from '../../elements/links.ts';
 import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
@@ -13,21 +13,18 @@ import { paychecks } from './paycheck-lines.ts';
 
 type Preview = ResultOf<typeof previewPayrollRun>;
 type Computed = ComputedRun | Preview;
-type Sum = Computed['totals']['by_taxability'][number];
+type Sum = Computed['totals']['by_line_of_coverage'][number];
 
 /** Employees shown here; the API has all. */
 const NOT_IN_RUN_SHOWN = 100;
 
-/** Renders the sums of a run, what changed since the previous run, and who is not in it. */
+/** Renders folded tables: the sums of a run, next to those of the previous run, what stays open, and who is not in it. */
 export function breakdown(run: Computed, visit: Pick<Visit, 'may'>): Html {
-  const { totals, comparison: compared } = run;
-  const { lines } = totals;
+  const { totals, comparison: compared, open_items: left } = run;
+  const items = left.reduce((sum, group) => sum + group.items, 0);
   return html`
-    ${compared === null ? lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage) : comparison(compared)}
-    <div class="beside">
-      ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
-      ${run.open_items.length > 0 && openItems(run)}
-    </div>
+    ${(compared !== null || totals.lines > 0) && html`<details><summary>By line of coverage</summary>${compared === null ? sums(totals.by_line_of_coverage) : comparison(compared)}</details>`}
+    ${left.length > 0 && html`<details><summary>${`${counted(items, 'open item')} after this run`}</summary>${openItems(run)}</details>`}
     ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
     ${run.not_in_run_count > 0 && notInRun(run, visit)}
   `;
@@ -52,16 +49,12 @@ export function previewOf(preview: Preview, visit: Pick<Visit, 'may'>): Html {
   const { lines, totals } = preview;
   const isCut = lines !== null && lines.length < totals.lines;
   const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;
-  const shown =
-    lines === null
-      ? html`<p class="hint">To see lines in a preview, enter employee IDs in “Only these employees”.</p>`
-      : html`<div>${cut}${paychecks(lines)}</div>`;
   return html`
     <section class="preview" aria-labelledby="preview">
-      <h2 id="preview" tabindex="-1" autofocus>Preview (not saved)</h2>
+      <h2 id="preview">Preview (not saved)</h2>
       ${figures(preview)}
+      ${lines !== null && html`<div>${cut}${paychecks(lines)}</div>`}
       ${breakdown(preview, visit)}
-      ${shown}
     </section>
   `;
 }
@@ -76,14 +69,11 @@ function figure(name: string, value: string, note = ''): Html {
   `;
 }
 
-function sums<Row extends Omit<Sum, 'taxability'>>(
-  caption: string,
-  title: string,
-  rows: readonly Row[],
-  nameOf: (row: Row) => string,
-): Html {
-  return table(rows, { caption, stacked: true }, [
-    [title, (row) => term(nameOf(row)), 'name'],
+const BY_COVERAGE = { caption: 'By line of coverage', captionHidden: true, stacked: true } as const;
+
+function sums(rows: readonly Sum[]): Html {
+  return table(rows, BY_COVERAGE, [
+    ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
     ['Lines', ({ lines }) => count(lines), 'number'],
     ...AMOUNT_COLUMNS,
@@ -91,24 +81,17 @@ function sums<Row extends Omit<Sum, 'taxability'>>(
 }
 
 function comparison(compared: NonNullable<Computed['comparison']>): Html {
-  const { previous_run_id, totals, by_line_of_coverage } = compared;
-  const { previous, current, joined, left } = compared.employees;
-  const moves = [joined > 0 && `, ${count(joined)} joined`, left > 0 && `, ${count(left)} left`]
-    .filter((part) => part !== false)
-    .join('');
+  const { totals, by_line_of_coverage } = compared;
   const largestFirst = by_line_of_coverage.toSorted((a, b) => Number(sizeOf(b) - sizeOf(a)));
   const rows = [...largestFirst, { ...totals, line_of_coverage: 'Total' }];
-  return html`
-    <p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>
-    ${table(rows, { caption: 'By line of coverage', stacked: true }, [
-      ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
-      ['Employee before', (row) => money(row.previous_member_amount), 'number'],
-      ['Employee now', (row) => money(row.member_amount), 'number'],
-      ['Difference', (row) => difference(row.member_difference), 'number'],
-      ['Employer now', (row) => money(row.employer_amount), 'number'],
-      ['Employer difference', (row) => difference(row.employer_difference), 'number'],
-    ])}
-  `;
+  return table(rows, BY_COVERAGE, [
+    ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
+    ['Employee before', (row) => money(row.previous_member_amount), 'number'],
+    ['Employee now', (row) => money(row.member_amount), 'number'],
+    ['Difference', (row) => difference(row.member_difference), 'number'],
+    ['Employer now', (row) => money(row.employer_amount), 'number'],
+    ['Employer difference', (row) => difference(row.employer_difference), 'number'],
+  ]);
 }
 
 /** Returns the absolute difference in cents. */
@@ -117,13 +100,17 @@ function sizeOf({ member_difference }: { readonly member_difference: string }): 
 }
 
 function openItems({ open_items, employer_id }: Computed): Html {
-  const list = table(open_items, { caption: 'Open items after this run', stacked: true }, [
-    ['Kind', ({ kind }) => KINDS[kind], 'name'],
-    ['Items', ({ items }) => count(items), 'number'],
-    ['Employees', (sum) => count(sum.employees), 'number'],
-    ['Employee amount', (sum) => money(sum.member_amount), 'number'],
-    ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
-  ]);
+  const list = table(
+    open_items,
+    { caption: 'Open items after this run', captionHidden: true, stacked: true },
+    [
+      ['Kind', ({ kind }) => KINDS[kind], 'name'],
+      ['Items', ({ items }) => count(items), 'number'],
+      ['Employees', (sum) => count(sum.employees), 'number'],
+      ['Employee amount', (sum) => money(sum.member_amount), 'number'],
+      ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
+    ],
+  );
   return html`<section>${list}<p class="on-screen"><a href=${itemsPath({ employer_id })}>Decide about open items</a></p></section>`;
 }
 
