@@ -3,7 +3,7 @@ import Type from 'typebox';
 import * as field from '../contract/fields.ts';
 import { RUN_ID_PATTERN, RunBody } from '../payroll/records/body.ts';
 
-export const RUN_DEFAULTS = { kind: 'regular' } as const;
+const RUN_DEFAULTS = { kind: 'regular' } as const;
 
 /** The body of a run for the reference: the schema that it is checked by, with its default. */
 export const DescribedRunBody = field.named(

@@ -12,7 +12,7 @@ const FINAL = '/runs/before';
 const OF_EMPLOYER = `employer_id=${EMPLOYER}`;
 
 const PAGES = [
-  ...['/', '/runs', '/runs/new?kind=off_cycle'],
+  ...['/', '/runs', `/runs/new?${OF_EMPLOYER}&employee_id=emp-1`],
   ...[RUN, `${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],
@@ -34,7 +34,7 @@ const PAGES = [
 ];
 /** The same pages with other parameters. */
 const VARIANTS = [
-  ...['/runs/new?like=before', `${RUN}?all=true`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
+  ...[`${RUN}?all=true`, `${RUN}?flag=negative`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
   ...[`${FINAL}?finalized=true`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
   ...['/ledger?employee_id=nobody', '/events?state=ignored', '/events?id=none'],
   ...['/changes?state=rejected', '/audit?employee_id=nobody'],

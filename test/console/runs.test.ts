@@ -2,98 +2,80 @@ import t from 'tap';
 import { RUNS } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { deduct, employ, setPolicy } from '../support/payroll.ts';
-import { cells, click, lines, open, openLines, openPayroll, type PayrollConsole } from './runs-stage.ts';
-import { assertGood, HOSTILE, type Page } from './stage.ts';
+import {
+  click,
+  lines as linesShown,
+  open,
+  openLines,
+  openPayroll,
+  type PayrollConsole,
+} from './runs-stage.ts';
+import { assertGood, follow, HOSTILE, type Page } from './stage.ts';
 
-t.test('a run is previewed and saved, and each amount is explained', async (t) => {
-  const { opened, call } = await openPayroll(t);
-  const page = await opened('/runs/new');
-  await page.getByLabel('Run id').fill('acme-1');
-  await page.getByLabel('Employer id').fill('acme');
-  await page.getByLabel('Pay period start').fill('2026-06-29');
-  await page.getByLabel('Pay period end').fill('2026-07-12');
-  await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
-  await click(page, 'Preview');
-  await page.getByRole('heading', { name: 'Preview (not saved)' }).waitFor();
-  t.match(await cells(page, 'By line of coverage'), [
-    ['dental', '1', '1', '$69.23', '$161.53'],
-    ['medical', '1', '1', '$69.23', '$161.53'],
-  ]);
-  t.match(
-    await cells(page, 'By taxability'),
-    [['pre-tax', '2', '2', '$138.46', '$323.06']],
-    'with the labels of the lines',
-  );
-  t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview saves nothing');
-  await page.getByText('Off-cycle runs and selected employees').click();
-  await page.getByLabel('Only these employees').fill('emp-1\n\n');
-  await click(page, 'Preview');
-  await page.locator('details.line').waitFor();
-  t.strictSame(await lines(page), ['Medical, pre-tax New employee amount $69.23 employer amount $161.53']);
-  await page.getByLabel('Only these employees').fill('');
-  await click(page, 'Save the run');
-  await page.waitForURL('**/runs/acme-1?saved=true');
-  t.match((await call({ url: '/v1/payroll-runs/acme-1' })).json, { employee_ids: null });
-
-  await page.getByRole('heading', { name: 'Totals' }).waitFor();
-  await page.getByRole('heading', { name: 'Ready to finalize' }).waitFor();
-  await openLines(page, '/runs/acme-1');
-  t.equal((await lines(page)).length, 2);
-  const line = page.locator('details.line').first();
-  await line.locator('summary').focus();
-  await page.keyboard.press('Enter');
-  t.strictSame(await line.locator('.explanation li').allTextContents(), [
-    '$150.00 monthly × 12 = $1,800.00 a year; pay date 15 of 26; $69.23',
-    'employer $350.00 monthly × 12 = $4,200.00 a year; pay date 15 of 26; $161.53',
-  ]);
-});
+t.test(
+  'an off-cycle run is put together in words, and its amounts are shown before it is saved',
+  async (t) => {
+    const { opened, call, db, finalized } = await openPayroll(t);
+    await setPolicy(db, { open_items: 'include' });
+    await finalized('before', '2026-07-03');
+    const lines = [{ employee_id: 'emp-2', amount: '0.00' }];
+    await call({ method: 'POST', url: `${RUNS}/before/taken`, body: { lines } });
+    const page = await opened('/runs/new');
+    await follow(page, page.getByRole('link', { name: 'acme' }));
+    await page.getByLabel('Pay date', { exact: true }).fill('2026-07-10');
+    const add = page.getByLabel('Add an employee');
+    for (const id of ['nobody', 'emp-2', 'emp-1']) {
+      await add.fill(id);
+      await click(page, 'Add');
+      if (id === 'nobody')
+        await page.getByRole('alert').getByText('is no employee of this employer').waitFor();
+      else await page.getByRole('group', { name: id }).waitFor();
+    }
+    const preview = page.getByRole('region', { name: 'Preview (not saved)' });
+    await preview.getByText('$69.23').first().waitFor();
+    const [one, two] = ['emp-1', 'emp-2'].map((name) => page.getByRole('group', { name }));
+    t.ok(await two?.getByLabel(/^Arrears of Jul 3, 2026, dental: employee \$69\.23/).isChecked());
+    await assertGood(t, page, 'an off-cycle run');
+    await one?.getByLabel(/^\$150\.00 monthly from the employee/).check();
+    await preview.getByText('$138.46').first().waitFor();
+    t.equal((await call({ url: RUNS })).json.data.length, 1, 'a preview saves nothing');
+    await click(page, 'Create the run');
+    await page.waitForURL('**/runs/acme-off-cycle-2026-07-10?saved=true');
+    await openLines(page, '/runs/acme-off-cycle-2026-07-10');
+    t.equal((await linesShown(page)).length, 2);
+    t.equal(
+      await page.getByRole('heading', { name: /changes/i }).count(),
+      0,
+      'it compares itself with nothing',
+    );
+    t.notMatch(await page.getByLabel('Payroll run').textContent(), 'since the last run');
+    const line = page.locator('details.line').filter({ hasText: 'Medical' });
+    await line.locator('summary').focus();
+    await page.keyboard.press('Enter');
+    t.match(
+      (await line.locator('.explanation li').allTextContents())[0],
+      '$150.00 monthly × 12 = $1,800.00 a year',
+    );
+  },
+);
 
 t.test('problems are shown next to their fields and in a summary, and the input stays', async (t) => {
-  const { opened, put } = await openPayroll(t);
-  await put('taken-id', '2026-07-17');
-  const page = await opened('/runs/new');
-  await page.getByLabel('Employer id').fill(HOSTILE);
-  await page.getByLabel('Pay date', { exact: true }).fill('2026-07-18');
-  await page.getByText('Off-cycle runs and selected employees').click();
-  await page.getByLabel('Only these employees').fill('emp-1\nemp-2');
-  await click(page, 'Save the run');
+  const { opened } = await openPayroll(t);
+  const page = await opened(`/runs/new?employer_id=acme`);
+  await page.getByText('More', { exact: true }).click();
+  await page.getByLabel('Pay group').fill(HOSTILE);
+  await click(page, 'Create the run');
   const said = page.getByRole('alert').filter({ hasText: 'The payroll run cannot be computed' });
   await said.waitFor();
-  t.match(await said.getByRole('listitem').allTextContents(), [
-    'Run ID is required',
-    'Pay period start is required',
-    'Pay period end is required',
-  ]);
   t.ok(await said.evaluate((element) => element === document.activeElement), 'it has the focus');
-  t.equal(await page.getByLabel('Employer id').inputValue(), HOSTILE);
-  t.equal(await page.getByLabel('Only these employees').inputValue(), 'emp-1\nemp-2', 'its section is open');
-  await said.getByRole('link', { name: 'Pay period end' }).click();
-  const field = page.getByLabel('Pay period end');
-  t.match(page.url(), /#period_end$/);
+  t.equal(await page.getByLabel('Pay group').inputValue(), HOSTILE, 'its section is open');
+  await said.getByRole('link', { name: 'Pay date', exact: true }).click();
+  const field = page.getByLabel('Pay date', { exact: true });
+  t.match(page.url(), /#pay_date$/);
   t.equal(await field.getAttribute('aria-invalid'), 'true');
   const [description] = (await field.getAttribute('aria-describedby'))?.split(' ') ?? [];
   t.match(await page.locator(`#${description}`).textContent(), 'is required');
-
-  await page.goto('/runs/new?like=taken-id');
-  await page.getByLabel('Run id').fill('taken-id');
-  await click(page, 'Save the run');
-  await page.locator('.problem').getByText('A run with this ID and a different body exists').waitFor();
   await assertGood(t, page, 'a form with errors');
-  t.equal(await page.getByLabel('Run id').getAttribute('aria-invalid'), 'true');
-});
-
-t.test('a copied run has the next pay date of the schedule', async (t) => {
-  const { db, signedIn, put } = await openPayroll(t);
-  await employ(db, 'emp-2', { termination_date: '2026-07-01' });
-  await put('first', '2026-07-17', { final_checks: ['emp-2'] });
-  const page = await signedIn();
-  await open(page, '/runs/first');
-  await page.getByRole('link', { name: 'Copy to a new run' }).click();
-  await page.waitForURL('**/runs/new?like=first');
-  t.equal(await page.getByLabel('Pay date', { exact: true }).inputValue(), '2026-07-31');
-  t.equal(await page.getByLabel('Pay period start').inputValue(), '2026-07-13');
-  t.equal(await page.getByLabel('Final paychecks').inputValue(), '', 'final paychecks belong to one run');
-  t.equal(await page.getByLabel('Run id').inputValue(), '');
 });
 
 t.test('adjustments and arrears are marked and link to the run that they correct', async (t) => {
@@ -106,26 +88,22 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   await put('r2', '2026-07-17');
   const page = await signedIn();
   await openLines(page, '/runs/r2');
-  t.strictSame(await lines(page), [
+  t.strictSame(await linesShown(page), [
     'Medical, pre-tax Changed from $69.23 employee amount $92.30 employer amount $161.53',
     'Medical, pre-tax Adjustment employee amount $23.07 employer amount $0.00',
     'Dental, pre-tax employee amount $69.23 employer amount $161.53',
     'Dental, pre-tax Arrears employee amount $29.23 employer amount $0.00',
   ]);
-  await open(page, '/runs/r2?employee_id=emp-2');
-  await page.getByRole('link', { name: 'Arrears', exact: true }).click();
-  await page.waitForURL('**/runs/r2?employee_id=emp-2&kind=arrears#lines');
-  const line = page.locator('details.line');
+  await open(page, '/runs/r2');
+  await follow(page, page.getByRole('link', { name: /^arrears/i }));
+  const employee = page.locator('details.employee');
+  await employee.locator('> summary').click();
+  const line = page.locator('details.line').filter({ hasText: 'Arrears' });
   await line.locator('summary').click();
   t.match(await line.textContent(), 'dental was $69.23; $40.00 was taken (reported July 13); $29.23 more.');
-  t.equal((await lines(page)).length, 1);
+  t.equal(await employee.count(), 1);
   await line.getByRole('link', { name: 'r1' }).click();
   await page.waitForURL('**/runs/r1');
-
-  await open(page, '/runs/r2?employee_id=emp-2');
-  await page.getByLabel('Change since the previous run').selectOption('changed');
-  await click(page, 'Show');
-  await page.locator('.empty').filter({ hasText: 'No matching lines' }).waitFor();
 });
 
 /** Opens a page of a run and waits until it listens for changes. */
@@ -161,7 +139,7 @@ t.test('pages of a run show that it changed elsewhere, and keep only what still 
     return page;
   };
   const [open, finalizing] = [await listening('/runs/next'), await listening('/runs/next/finalize')];
-  t.match(await usable(open), ['Finalize …', 'Download CSV', 'Show', /./, /./, /./, /./, 'Delete']);
+  t.match(await usable(open), ['Finalize …', 'Download CSV', 'Show', /./, /./, /./, 'Delete']);
   await finalized('next', '2026-07-31');
   await notice(open, 'finalized').waitFor();
   t.match(await open.getByLabel('Summary').textContent(), /State\s*finalized/);
@@ -169,6 +147,7 @@ t.test('pages of a run show that it changed elsewhere, and keep only what still 
   t.notOk((await usable(open)).some((name) => /Delete|Finalize/.test(name)));
   await assertGood(t, open, 'a run page with a notice');
   await open.getByRole('link', { name: 'Show the finalized run' }).click();
+  await open.getByText('Proof').click();
   await open.getByRole('button', { name: 'Verify' }).waitFor();
   t.equal(await notice(open, 'finalized').count(), 0);
   await notice(finalizing, 'finalized').waitFor();

@@ -198,7 +198,7 @@ t.test('two persons read who must approve, finalize and void a run, and what no 
   await reads('program', '/readiness', /A person must finalize this run: your token names none/);
   await deduct(db, 'evt-third', { id: 'ded-8', employee_id: 'emp-2' });
   await reads('bob', '/bar?approved=finalize', /waiting for approval.*Approve …/, /Another person can now/);
-  await reads('ann', '/review', /A line changed.*One person must approve/, /name="reason"/);
+  await reads('ann', '/review', /One person must approve.*A line changed/, /name="reason"/);
   await approve('bob', await finalize());
   await acted('/runs/r/finalize', { etag: await etagOf() }, users.ann);
   await reads('bob', '?approved=finalize', /Approve voiding …/, /Another person can now|>Void …/);
@@ -235,7 +235,7 @@ t.test('each action says what it did, with a way back', async (t) => {
   await said('Run acme-biweekly-2026-07-17 deleted.', acted('/runs/acme-biweekly-2026-07-17/delete'));
   const period = { period_start: '2026-06-29', period_end: '2026-07-12' };
   const options = { employer_id: 'acme', pay_frequency: 'biweekly', kind: 'off_cycle' };
-  const run = { run_id: 'off', pay_date: '2026-07-17', employee_ids: 'emp-1', deductions: 'ded-1' };
+  const run = { run_id: 'off', pay_date: '2026-07-17', 'employee:emp-1': 'yes', 'deduction:ded-1': 'yes' };
   await said('Saved.', acted('/runs/new', { ...options, ...period, ...run, do: 'save' }));
   await put('r', '2026-07-17');
   const override = { employee_id: 'emp-1', deduction_id: 'ded-1' };
@@ -290,7 +290,7 @@ t.test('a finding links exactly what it is about, however its id is written', (t
   t.match(unassigned, `href="/employees/${encodeURIComponent(employee_id)}">${employee_id}</a>: deduction`);
   t.match(unassigned, `href="/deductions/${encodeURIComponent(deduction_id)}?assign=true"`);
   t.match(shown({ check: 'overlap', text, employee_id }, run), /href="\/runs\/r\/override\?employee_id=/);
-  t.equal(linkTo('open-after-termination', run), '/runs/r?flag=open_after_termination#lines');
+  t.equal(linkTo('open-after-termination', run), '/runs/r?flag=open_after_termination#employees');
   t.match(shown({ check: 'events-quarantined', count: 3 }), '3 that you may not see');
   t.match(lacksScope('To see it', 'pii:read'), /which no role has\.$/);
   t.end();

@@ -153,6 +153,14 @@ export function ruleText(rule: string): string {
   return rule.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, plain);
 }
 
+/**
+ * Renders what a form would do, before it is saved. The element asks again when a field of the form changes: the action at
+ * `path` gets the form.
+ */
+export function preview(formId: string, path: string, content: Content = null): Html {
+  return html`<div class="preview-of" aria-live="polite" hx-post=${path} hx-trigger=${`change from:#${formId} delay:200ms`} hx-include=${`#${formId}`} hx-target="this" hx-swap="innerHTML">${content}</div>`;
+}
+
 const PROBLEMS_SHOWN = 20;
 
 /** The field that a path of the API refers to: its element id and label. */

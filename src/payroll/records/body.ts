@@ -67,10 +67,9 @@ const OPTIONAL = described({
   employee_ids: ids,
   deductions: ids,
   items: Type.Array(itemIdentifier, {
-    minItems: 1,
     maxItems: LIST_MAX,
     uniqueItems: true,
-    rule: `must be a list of 1 to ${LIST_MAX} different item ids`,
+    rule: `must be a list of at most ${LIST_MAX} different item ids`,
   }),
   final_checks: ids,
 });

@@ -31,7 +31,7 @@ export function runListPages({ page }: Console): void {
     const body = html`
       ${savedNotice({ saved: deleted }, '/', 'All payrolls', `Run ${deleted} deleted.`)}
       <div class="actions">
-        ${may('runs:write') && html`<a class="button quiet" href=${address('/runs/new', { employer_id, kind: 'off_cycle' })}>New off-cycle run</a>`}
+        ${may('runs:write') && html`<a class="button quiet" href=${address('/runs/new', { employer_id })}>New off-cycle run</a>`}
         <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
       </div>
       ${employer_id !== undefined && may('runs:write') && (await nextPayDates(visit, employer_id))}

@@ -1,196 +1,257 @@
-/** A new payroll run: its form, previewed, then saved. */
-
+/** A new off-cycle run in words: its employees, their deductions, and what is owed to them. Its amounts are shown before it is saved. */
+import type { ResultOf } from '../../../api/operation.ts';
+import { getEmployee } from '../../../api/operations/employees.ts';
 import {
   previewPayrollRun,
   putPayrollRun,
   RUN_BYTES_MAX,
 } from '../../../api/operations/payroll-run-creation.ts';
-import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
-import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
-import { lacksScope } from '../../elements/format.ts';
-import { address, fitsPath, type Query, runPath } from '../../elements/links.ts';
-import { type Html, html } from '../../html.ts';
+import { employerChooser } from '../../elements/employers.ts';
+import {
+  choicesOf,
+  filledForm,
+  hiddenFields,
+  preview,
+  problemSummary,
+  type Specs,
+} from '../../elements/fields.ts';
+import { dayText, money, plain } from '../../elements/format.ts';
+import { address, fitsPath, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
+import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
-import { attempt, dataOrNull } from '../../performing.ts';
-import { isFor, scheduleYearsOf } from '../settings/overview.ts';
+import { attempt } from '../../performing.ts';
+import { type Item, itemsPath, KINDS } from '../items/labels.ts';
+import { sentence, spanOf } from '../ledger/terms.ts';
+import { policiesOf, scheduleYearsOf } from '../settings/overview.ts';
 import { FREQUENCIES, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';
 
-export function newRunPages({ page, action }: Console): void {
-  page('/runs/new', 'runs:read', async (visit) => {
-    const { query, may } = visit;
-    const copied = query.like === undefined ? null : await copyOf(visit, query.like);
-    const { kind = DEFAULTS.kind, employer_id } = query;
-    const typed = copied ?? { ...DEFAULTS, kind, employer_id };
-    const note =
-      copied === null
-        ? `There is no run ${query.like} to copy.`
-        : copied.pay_date === undefined
-          ? `Copied from ${query.like}. Enter the dates.`
-          : `Copied from ${query.like}. Check the pay date.`;
-    const body = html`
-      ${query.like !== undefined && html`<p class="hint">${note}</p>`}
-      ${runForm({ typed, maySave: may('runs:write') })}
-    `;
-    return { title: typed.kind === 'off_cycle' ? 'New off-cycle run' : 'New payroll run', body };
-  });
+type Employee = ResultOf<typeof getEmployee>;
 
-  action('/runs/new', 'runs:read', previewOrSave, { bodyLimit: RUN_BYTES_MAX });
-}
+const PATH = '/runs/new';
+/** Runs of one employer and pay date, to find a free id. */
+const RUNS_OF_DATE = 20;
+/** Prefixes of fields, each followed by an id. */
+const [EMPLOYEE, DEDUCTION, ITEM] = ['employee:', 'deduction:', 'item:'];
 
-async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act): Promise<Html | Done> {
-  const body = bodyOf(typed);
-  const run_id = (typed.run_id ?? '').trim();
-  const isSaved = command === 'save' && run_id !== '' && fitsPath(run_id);
-  const call: Promise<object> = isSaved
-    ? api.perform(putPayrollRun, { params: { run_id }, body })
-    : api.perform(previewPayrollRun, { body });
-  const { data, problem } = await attempt(call, 400, 409, 422);
-  const form = { typed, maySave: may('runs:write') };
-  if (command === 'save' && !isSaved) {
-    // Reports the problem of the id together with all others.
-    const rule = run_id === '' ? 'is required' : 'must not be . or ..';
-    const { errors = [], ...others } = problem ?? { type: '', title: 'The run cannot be saved', status: 422 };
-    return runForm({ ...form, problem: { ...others, errors: [{ path: 'run_id', rule }, ...errors] } });
-  }
-  if (problem !== undefined) {
-    const { status, title, detail: rule = title } = problem;
-    const isIdTaken = isSaved && status === 409;
-    return runForm({
-      ...form,
-      problem: isIdTaken ? { ...problem, errors: [{ path: 'run_id', rule }] } : problem,
-    });
-  }
-  if (isSaved) return { go: address(runPath(run_id), { saved: 'true' }) };
-  return runForm({ ...form, below: previewOf(data as Parameters<typeof previewOf>[0], { may }) });
-}
-
-/**
- * Fills the form from a run, without its id and final paychecks. The pay date of a voided run is free again; other runs
- * have the next pay date of the employer's schedule, or none. Returns null when there is no such run.
- */
-async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
-  const run = await dataOrNull(api.perform(getPayrollRunOutline, { params: { run_id } }));
-  if (run === null) return null;
-  const { employer_id, employee_ids, deductions } = run;
-  const years = (await scheduleYearsOf(api, employer_id)).toReversed();
-  const schedules = years.flatMap((year) => year.schedules).filter((schedule) => isFor(schedule, run));
-  const payDates = schedules.flatMap(({ pay_dates }) => pay_dates);
-  const next = payDates.find(({ pay_date }) => pay_date > run.pay_date);
-  const dates = run.state === 'voided' ? run : next;
-  return {
-    ...Object.fromEntries(WORDS.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
-    pay_date: dates?.pay_date,
-    period_start: dates?.period_start,
-    period_end: dates?.period_end,
-    employee_ids: employee_ids?.join('\n'),
-    deductions: deductions?.join('\n'),
-  };
-}
-
-const date = { type: 'date', required: true } as const;
 const BASICS: Specs = {
-  run_id: {
-    label: 'Run ID',
+  pay_date: {
+    label: 'Pay date',
+    type: 'date',
     required: true,
-    hint: 'Choose any ID, such as acme-2026-07-17: 1 to 128 of A-Z a-z 0-9 . _ -',
+    hint: 'The date employees are paid. It decides the tax year.',
   },
-  employer_id: { label: 'Employer ID', required: true, hint: 'The ID that the census is uploaded for.' },
+};
+const MORE: Specs = {
+  kind: { label: 'Kind', choices: RUN_KINDS },
+  run_id: { label: 'Run ID', hint: 'Named after the employer and the pay date if empty.' },
   pay_frequency: {
     label: 'Pay frequency',
-    choices: choicesOf(FREQUENCIES),
-    hint: 'Only employees with this pay frequency are included.',
+    choices: choicesOf({ '': 'That of the employees', ...FREQUENCIES }),
   },
-  pay_group: {
-    label: 'Pay group',
-    hint: 'Only employees in this pay group. Leave empty if the employer has no pay groups.',
+  pay_group: { label: 'Pay group', hint: 'Empty for all pay groups.' },
+  period_start: {
+    label: 'Pay period start',
+    type: 'date',
+    hint: 'By default, the scheduled pay period of the pay date.',
   },
-  period_start: { label: 'Pay period start', ...date, hint: 'The first day that this paycheck covers.' },
-  period_end: { label: 'Pay period end', ...date, hint: 'The last day that this paycheck covers.' },
-  pay_date: { label: 'Pay date', ...date, hint: 'The date employees are paid. It decides the tax year.' },
+  period_end: { label: 'Pay period end', type: 'date' },
+  final_checks: {
+    label: 'Final paychecks',
+    rows: 3,
+    hint: 'IDs of employees who left and get a final paycheck, one per line. It takes the rest of the month in which they left.',
+  },
 };
-const list = (label: string, hint: string) => ({ label, rows: 3, hint });
-/** One id per line, because an id may contain a space or a comma. */
-const LISTS: Specs = {
-  employee_ids: list(
-    'Only these employees',
-    'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.',
-  ),
-  deductions: list(
-    'Deductions of an off-cycle run',
-    'Deduction IDs, one per line. A regular run takes all deductions.',
-  ),
-  items: list(
-    'Open items of an off-cycle run',
-    'Item IDs, one per line. Leave empty to take all items of its employees that it may take.',
-  ),
-  final_checks: list(
-    'Final paychecks',
-    'IDs of employees who left and get a final paycheck, one per line. It takes the rest of the month in which they left.',
-  ),
-};
-const SELECTION: Specs = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
-const SPECS: Specs = { ...BASICS, ...SELECTION };
-/** The fields of one value; the run id is in the path. */
-const WORDS = Object.keys(SPECS).filter((name) => name !== 'run_id' && !(name in LISTS));
+const ADD: Specs = { add: { label: 'Add an employee', hint: 'The employee ID.' } };
 
-const DEFAULTS: Query = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
+export function newRunPages({ page, action }: Console): void {
+  page(PATH, 'runs:write', async (visit) => {
+    const { employer_id, employee_id } = visit.query;
+    const body =
+      employer_id === undefined
+        ? await employerChooser(visit, PATH)
+        : employee_id === undefined
+          ? await runForm(visit, visit.query)
+          : await withEmployee(visit, { ...visit.query, add: employee_id });
+    return { title: 'New off-cycle run', body };
+  });
 
-type Form = { typed: Query; maySave: boolean; problem?: ProblemDetails; below?: Html };
+  action(`${PATH}/preview`, 'runs:write', async (act) => previewFor(act, act.form), {
+    bodyLimit: RUN_BYTES_MAX,
+  });
 
-/** Renders the form with its problems. `below`: a preview. */
-function runForm({ typed, problem, below, maySave }: Form): Html {
-  const { summary, isWrong, fieldOf } = filledForm(SPECS, typed, problem);
-  const open = (id: string, title: string, specs: Specs) => html`
-    <section class="card" aria-labelledby=${id}>
-      <h2 id=${id}>${title}</h2>
-      <div class="columns">${Object.keys(specs).map(fieldOf)}</div>
-    </section>
-  `;
-  // Fields that are rarely needed. Open when one differs from a new form or has a problem.
-  const rare = (title: string, specs: Specs) => {
-    const names = Object.keys(specs);
-    const isOpen = names.some((name) => isWrong(name) || typed[name] !== DEFAULTS[name]);
-    return html`
-      <details class="card rare" open=${isOpen}>
-        <summary>${title}</summary>
-        <div class=${names.length > 1 ? 'columns' : undefined}>${names.map(fieldOf)}</div>
-      </details>
-    `;
+  action(PATH, 'runs:write', async (act) => changedOrSaved(act), { bodyLimit: RUN_BYTES_MAX });
+}
+
+async function changedOrSaved(act: Act): Promise<Html | Done> {
+  const { do: command = '', ...typed } = act.form;
+  if (command === 'add' || (command !== 'save' && typed.add !== undefined)) return withEmployee(act, typed);
+  if (command !== 'save') {
+    const { [EMPLOYEE + command]: _, ...others } = typed;
+    return runForm(act, others);
+  }
+  const body = await bodyOf(act, typed);
+  const typedId = typed.run_id?.trim();
+  const base = `${typed.employer_id}-off-cycle-${typed.pay_date}`.replaceAll(/[^A-Za-z0-9._-]+/g, '-');
+  for (let place = 1; place <= RUNS_OF_DATE; place += 1) {
+    const run_id = typedId ?? (place === 1 ? base : `${base}-${place}`);
+    if (!fitsPath(run_id)) break;
+    const call = act.api.perform(putPayrollRun, { params: { run_id }, body });
+    const { problem } = await attempt(call, 400, 409, 422);
+    if (problem === undefined) return { go: address(runPath(run_id), { saved: 'true' }) };
+    if (problem.status !== 409) return runForm(act, typed, problem);
+  }
+  const taken = { path: 'run_id', rule: 'is taken by another run: choose another ID' };
+  return runForm(act, typed, { type: '', title: 'The run cannot be saved', status: 409, errors: [taken] });
+}
+
+/** Adds the employee that was typed, with everything that is owed to them. */
+async function withEmployee(visit: Visit | Act, { add = '', ...typed }: Query): Promise<Html> {
+  const employee = await read(visit, add.trim(), typed);
+  if (employee === null) {
+    const unknown = { path: 'add', rule: 'is no employee of this employer' };
+    const title = 'Check the employee';
+    return runForm(visit, { ...typed, add }, { type: '', title, status: 404, errors: [unknown] });
+  }
+  const isIncluding = await includesItems(visit, typed);
+  const owed = owedTo(employee, typed).filter((item) => isTakeable(item, isIncluding));
+  const selected = owed.map(({ id }) => [ITEM + id, 'yes']);
+  return runForm(visit, { ...typed, ...Object.fromEntries(selected), [EMPLOYEE + employee.id]: 'yes' });
+}
+
+/** Returns an employee of the employer; null for another id. */
+async function read({ api }: Visit, employee_id: string, { employer_id }: Query): Promise<Employee | null> {
+  if (employee_id === '' || !fitsPath(employee_id)) return null;
+  const { data } = await attempt(api.perform(getEmployee, { params: { employee_id } }), 400, 404);
+  return data?.employments.some((employment) => employment.employer_id === employer_id) ? data : null;
+}
+
+function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
+  return open_items.filter((item) => item.employer_id === employer_id);
+}
+
+/** Reports whether the payroll policy takes items without a decision. */
+async function includesItems({ api, today }: Visit, { employer_id = '', pay_date = today }: Query) {
+  const versions = await policiesOf(api, employer_id);
+  return versions.find(({ effective_from }) => effective_from <= pay_date)?.open_items === 'include';
+}
+
+function isTakeable({ state, needs_decision }: Item, isIncluding: boolean): boolean {
+  return state === 'take' || (isIncluding && state === 'open' && !needs_decision);
+}
+
+function idsIn(typed: Query, prefix: string): string[] {
+  return Object.keys(typed).flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
+}
+
+/** Builds the API's body from the form, which checks it. What the form leaves open comes from the employees and the schedule. */
+async function bodyOf(visit: Visit, typed: Query): Promise<object> {
+  const { employer_id = '', pay_date, kind = 'off_cycle' } = typed;
+  const [employees, deductions] = [idsIn(typed, EMPLOYEE), idsIn(typed, DEDUCTION)];
+  const first = await read(visit, employees[0] ?? '', typed);
+  const employment = first?.employments.find((candidate) => candidate.employer_id === employer_id);
+  const pay_frequency = typed.pay_frequency ?? employment?.pay_frequency ?? 'biweekly';
+  const schedules = (await scheduleYearsOf(visit.api, employer_id)).flatMap((year) => year.schedules);
+  const period = schedules
+    .filter((schedule) => schedule.pay_frequency === pay_frequency)
+    .flatMap(({ pay_dates }) => pay_dates)
+    .find(({ period_start, period_end }) => isWithin(pay_date, period_start, period_end));
+  const final_checks = (typed.final_checks ?? '').split(/\r?\n/).filter((id) => id.trim() !== '');
+  return {
+    employer_id,
+    pay_frequency,
+    pay_date,
+    kind,
+    period_start: typed.period_start ?? period?.period_start ?? pay_date,
+    period_end: typed.period_end ?? period?.period_end ?? pay_date,
+    ...(typed.pay_group !== undefined && { pay_group: typed.pay_group }),
+    ...(final_checks.length > 0 && { final_checks }),
+    ...(employees.length > 0 && { employee_ids: employees }),
+    ...(deductions.length > 0 && { deductions }),
+    // Without the field, a run takes all items of its employees.
+    ...(kind === 'off_cycle' && { items: idsIn(typed, ITEM) }),
   };
-  const saving = maySave
-    ? 'A saved run stays open and up to date until you finalize or delete it.'
-    : lacksScope('To save a run', 'runs:write');
+}
+
+function isWithin(day = '', from: string, until: string): boolean {
+  return from <= day && day <= until;
+}
+
+/** Shows what the run would take; nothing until it has a pay date and an employee. */
+async function previewFor(visit: Visit, typed: Query): Promise<Html> {
+  if (typed.pay_date === undefined || idsIn(typed, EMPLOYEE).length === 0)
+    return html`<p class="hint">Its amounts appear here once it has a pay date and an employee.</p>`;
+  const call = visit.api.perform(previewPayrollRun, { body: await bodyOf(visit, typed) });
+  const { data, problem } = await attempt(call, 400, 409, 422);
+  return problem === undefined ? previewOf(data, visit) : problemSummary(problem);
+}
+
+async function runForm(visit: Visit | Act, typed: Query, problem?: ProblemDetails): Promise<Html> {
+  const { employer_id = '' } = typed;
+  const specs = { ...BASICS, ...ADD, ...MORE };
+  const { summary, isWrong, fieldOf } = filledForm(specs, { kind: 'off_cycle', ...typed }, problem);
+  const names = Object.keys(MORE);
+  const isOpen = names.some((name) => isWrong(name) || typed[name] !== undefined);
+  const isIncluding = await includesItems(visit, typed);
+  const employees = [];
+  for (const id of idsIn(typed, EMPLOYEE)) employees.push([id, await read(visit, id, typed)] as const);
   return html`
-    <div id="run-form">
+    <form id="run-form" class="long" novalidate hx-post=${PATH} hx-target="this" hx-swap="outerHTML" hx-config="timeout:600s">
       ${summary}
-      <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
-        ${open('basics', 'Paycheck', BASICS)}
-        ${rare('Off-cycle runs and selected employees', SELECTION)}
-        <div class="actions">
-          <button type="submit" name="do" value="preview" class=${maySave ? 'quiet' : undefined}>Preview</button>
-          ${maySave && html`<button type="submit" name="do" value="save">Save the run</button>`}
-          <span class="busy soft" role="status">Computing …</span>
+      ${hiddenFields({ employer_id })}
+      <section class="card" aria-label="Paycheck">
+        <p>Employer: ${nameable('employer', employer_id, idLink(null, employer_id))}</p>
+        ${fieldOf('pay_date')}
+        <div class="fields">
+          ${fieldOf('add')}
+          <button type="submit" class="quiet" name="do" value="add">Add</button>
         </div>
-        <p class="hint">${`A preview saves nothing. ${saving}`}</p>
-      </form>
-      ${below}
-    </div>
+      </section>
+      ${employees.map(([id, employee]) => employeeCard(id, employee, typed, isIncluding))}
+      <details class="card rare" open=${isOpen}>
+        <summary>More</summary>
+        <div class="columns">${names.map(fieldOf)}</div>
+      </details>
+      ${preview('run-form', `${PATH}/preview`, await previewFor(visit, typed))}
+      <div class="actions">
+        <button type="submit" name="do" value="save">Create the run</button>
+        <span class="busy soft" role="status">Computing …</span>
+        <span class="hint">It stays open and up to date until you finalize or delete it.</span>
+      </div>
+    </form>
   `;
 }
 
-/** Builds the API's body from the form. The API validates it. */
-function bodyOf(typed: Query): object {
-  const fields: (readonly [name: string, value: string | unknown[]])[] = [
-    ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
-    ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
-  ];
-  return Object.fromEntries(fields.filter(([, value]) => value.length > 0));
+/** Renders an employee with a box for each deduction, and for each amount that is owed. */
+function employeeCard(id: string, employee: Employee | null, typed: Query, isIncluding: boolean): Html {
+  const deductions = (employee?.deductions.data ?? []).filter((deduction) => {
+    const { until } = spanOf(deduction);
+    return until === null || until >= (typed.pay_date ?? '');
+  });
+  const box = (name: string, label: Content) => html`
+    <p class="one"><input type="checkbox" id=${name} name=${name} value="yes" checked=${typed[name] !== undefined} /> <label for=${name}>${label}</label></p>
+  `;
+  const items = employee === null ? [] : owedTo(employee, typed);
+  const [takeable, undecided] = [true, false].map((is) =>
+    items.filter((item) => isTakeable(item, isIncluding) === is),
+  );
+  const { employer_id } = typed;
+  return html`
+    <fieldset class="card">
+      <legend>${nameable('employee', id, idLink(null, id))}</legend>
+      <input type="hidden" name=${EMPLOYEE + id} value="yes" />
+      ${deductions.length > 0 && html`<p class="soft">Deductions that this paycheck takes</p>`}
+      ${deductions.map((deduction) => box(DEDUCTION + deduction.id, sentence(deduction)))}
+      <p class="soft">${items.length > 0 ? 'Amounts open from earlier paychecks' : 'Nothing is open from earlier paychecks.'}</p>
+      ${takeable?.map((item) => box(ITEM + item.id, owedText(item)))}
+      ${undecided?.map((item) => html`<p>${owedText(item)}${'. '}<a href=${itemsPath({ employer_id, employee_id: id })}>Decide first</a></p>`)}
+      <button type="submit" class="quiet" name="do" value=${id} aria-label=${`Remove ${id}`}>Remove</button>
+    </fieldset>
+  `;
 }
 
-function itemsOf(text = '', between: RegExp): string[] {
-  const items = text.split(between).map((item) => item.trim());
-  return items.filter((item) => item !== '');
+function owedText({ kind, pay_date, line_of_coverage, ...item }: Item): string {
+  const of = `${KINDS[kind]} of ${dayText(pay_date)}, ${plain(line_of_coverage)}`;
+  return `${of}: employee ${money(item.outstanding_member_amount)}, employer ${money(item.outstanding_employer_amount)}`;
 }
