@@ -158,6 +158,12 @@ function showFailure({ target, detail: { error } }) {
 document.addEventListener('htmx:error', showFailure);
 document.addEventListener('htmx:response:error', showFailure);
 
+document.addEventListener('change', ({ target }) => {
+  if (!target.matches('.select-all')) return;
+  for (const box of target.form.querySelectorAll('td > [type=checkbox], th > [type=checkbox]'))
+    box.checked = target.checked;
+});
+
 /** `/` goes to the search of the page, unless the user is typing. */
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');

@@ -14,6 +14,7 @@ import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
 import { empty, problemBody } from './elements/facts.ts';
+import { runPath } from './elements/links.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
 import { showNames } from './names.ts';
@@ -96,7 +97,8 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
         const visit = visitOf(request, parts);
         const shown = await show(visit);
         if ('go' in shown) return reply.redirect(shown.go, 303);
-        return sendPage(request, reply, parts, { ...shown, body: await showNames(shown.body, visit) });
+        const body = html`${wayBack(visit.query.run)}${await showNames(shown.body, visit)}`;
+        return sendPage(request, reply, parts, { ...shown, body });
       });
     },
     /** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
@@ -149,6 +151,13 @@ export function visitOf(request: FastifyRequest, parts: ConsoleParts): Visit {
     may: (scope) => maySee(request.caller, scope),
     isSendingOff: parts.isSendingOff,
   };
+}
+
+/** Leads back to the run from whose page the user came. */
+function wayBack(run: string | undefined): Html | null {
+  return run === undefined
+    ? null
+    : html`<p class="on-screen"><a href=${runPath(run)}>Back to the run</a></p>`;
 }
 
 /** The scopes whose routes refuse tokens that are limited to employers. */

@@ -150,6 +150,11 @@ t.test('nothing taken from a paycheck is one box for all of its lines', async (t
   await finalized('r', '2026-07-17');
   const page = await opened('/runs/r/taken?employee_id=emp-1', { refusals: true });
   await page.getByLabel('Nothing was taken from this paycheck').check();
+  await page.getByRole('table', { name: 'What stays open' }).waitFor();
+  t.strictSame(await cells(page, 'What stays open'), [
+    ['medical', '$69.23', '$0.00', '$69.23'],
+    ['vision', '$69.23', '$0.00', '$69.23'],
+  ]);
   await page.getByLabel('medical, pre-tax').fill('10.00');
   await click(page, 'Save the amounts');
   await page.locator('#rejected').waitFor();

@@ -346,6 +346,11 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await page.getByLabel('Employee amount').fill('40');
   await page.getByLabel('Employer amount').fill('0');
   await page.getByLabel('Reason').fill(HOSTILE);
+  await page.getByRole('cell', { name: '−$161.53' }).waitFor();
+  t.strictSame(await cells(page, 'What changes'), [
+    ['Employee amount', '$69.23', '$40.00', '−$29.23'],
+    ['Employer amount', '$161.53', '$0.00', '−$161.53'],
+  ]);
   await click(page, 'Override the amounts');
   await page.waitForURL('**/runs/r?employee_id=emp-1&saved=true#lines');
   t.match(await lines(page), [/^Medical, pre-tax New Overridden .*\$40\.00 .*\$0\.00$/]);

@@ -48,6 +48,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   await click(page, 'Remove row 1');
   await page.getByLabel('Code, row 6').waitFor({ state: 'detached' });
   t.equal(await line(1), 'dental employer', 'suggested rows without a code stay');
+  await page.getByText('Adds 2: Medical, Pre-tax, MED1; HSA, Employer, HSA9, Deposit.').waitFor();
   await page.getByLabel('Code, row 1').press('Enter');
   await page.getByText('Saved.').waitFor();
   t.match(await codesOf(stage), [

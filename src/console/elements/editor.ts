@@ -7,7 +7,15 @@ import { type ProblemDetails, Refusal } from '../../api/problem.ts';
 import { folded, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { type Choice, hiddenFields, optionsOf, type Place, problemSummary, ruleText } from './fields.ts';
+import {
+  type Choice,
+  hiddenFields,
+  optionsOf,
+  type Place,
+  preview,
+  problemSummary,
+  ruleText,
+} from './fields.ts';
 import { capitalized, count } from './format.ts';
 import type { Query } from './links.ts';
 
@@ -27,6 +35,10 @@ export type RowList = {
   readonly what: string;
   readonly explanation: string;
   readonly columns: readonly RowColumn[];
+  /** The columns that identify a row. */
+  readonly key: readonly string[];
+  /** A column without which a row does not count. */
+  readonly needs?: string;
   readonly max: number;
 };
 type Shown = {
@@ -148,6 +160,8 @@ export type Edited = Shown & {
   readonly current?: Content;
 };
 type Around = {
+  /** The saved rows, to show what saving changes. */
+  readonly saved: readonly Row[];
   readonly hidden: Query;
   readonly back: string;
   placeOf(path: string): Place | null;
@@ -161,7 +175,7 @@ type Wrong = (id: string) => readonly Problem[];
 export function editor(list: RowList, edited: Edited, around: Around): Html {
   const { id, path, what, explanation } = list;
   const { loaded, problem, current } = edited;
-  const { hidden, back, placeOf, fields, more } = around;
+  const { saved, hidden, back, placeOf, fields, more } = around;
   // Long lists look up the problems of every field.
   const placed = Map.groupBy(problem?.errors ?? [], (error) => placeOf(error.path)?.id);
   const wrong: Wrong = (at) => (placed.get(at) ?? []).map(({ rule }) => ({ path: at, rule }));
@@ -182,6 +196,7 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
       ${hiddenFields({ ...hidden, loaded })}
       ${fields?.(wrong)}
       ${rowTable(list, edited, wrong)}
+      ${preview(id, `${path}/preview`, changesOf(list, saved, edited.rows))}
       <div class="actions">
         <button type="submit" name="do" value="save">${`Save ${what}`}</button>
         <a class="button quiet" href=${back}>Back</a>
@@ -259,6 +274,43 @@ function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: W
 function problemsOf(problems: readonly Problem[], id: string): Content {
   const rules = problems.map(({ rule }) => ruleText(rule)).join('; ');
   return rules !== '' && html`<p class="field-problem" id=${id}>${rules}</p>`;
+}
+
+/** Rows listed of each kind of change. */
+const CHANGES_SHOWN = 12;
+
+/** Shows which rows saving adds, changes and removes. */
+export function changesOf(list: RowList, saved: readonly Row[], rows: readonly Row[]): Html {
+  const { columns, key, what } = list;
+  // An empty cell means the first choice.
+  const shown = (row: Row, { name, choices: [first, ...others] = [] }: RowColumn): string => {
+    const value = row[name] ?? '';
+    if (value === '' || value === first?.value) return '';
+    return others.find((choice) => choice.value === value)?.label ?? value;
+  };
+  const keyIn = (row: Row) =>
+    JSON.stringify(columns.filter(({ name }) => key.includes(name)).map((column) => shown(row, column)));
+  const textOf = (row: Row) =>
+    columns
+      .map((column) => shown(row, column))
+      .filter((text) => text !== '')
+      .join(', ');
+  const before = new Map(saved.map((row) => [keyIn(row), textOf(row)]));
+  const counting = rows.filter((row) => list.needs === undefined || row[list.needs] != null);
+  const after = new Map(counting.map((row) => [keyIn(row), textOf(row)]));
+  const added = [...after].filter(([id]) => !before.has(id)).map(([, text]) => text);
+  const removed = [...before].filter(([id]) => !after.has(id)).map(([, text]) => text);
+  const changed = [...after].flatMap(([id, text]) => {
+    const was = before.get(id);
+    return was === undefined || was === text ? [] : [`${text} (was ${was})`];
+  });
+  const parts = Object.entries({ Adds: added, Changes: changed, Removes: removed });
+  if (parts.every(([, texts]) => texts.length === 0))
+    return html`<p class="hint">${`Nothing differs from the saved ${what}.`}</p>`;
+  return html`
+    <p><strong>${`Saving changes the ${what}`}</strong></p>
+    <ul>${parts.map(([verb, texts]) => texts.length > 0 && html`<li>${`${verb} ${count(texts.length)}: ${texts.slice(0, CHANGES_SHOWN).join('; ')}${texts.length > CHANGES_SHOWN ? '; …' : '.'}`}</li>`)}</ul>
+  `;
 }
 
 /** Returns a hash of a list, to notice later that it changed. */

@@ -2,6 +2,7 @@
 import type { ProblemDetails } from '../../api/problem.ts';
 import { REASON_MAX_CHARACTERS } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
+import { type Cents, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { capitalized, count, plain } from './format.ts';
 import type { Query } from './links.ts';
@@ -160,6 +161,20 @@ export function ruleText(rule: string): string {
 export function preview(formId: string, path: string, content: Content = null): Html {
   return html`<div class="preview-of" aria-live="polite" hx-post=${path} hx-trigger=${`change from:#${formId} delay:200ms`} hx-include=${`#${formId}`} hx-target="this" hx-swap="innerHTML">${content}</div>`;
 }
+
+/** People write $1,205.27. */
+export function plainAmount(text = ''): string {
+  return text.trim().replace(/^\$|,/g, '');
+}
+
+/** Returns the amount that a text means, for a preview; null for an empty field and for what the API will refuse. */
+export function meantAmount(text: string | undefined): Cents | null {
+  const [, whole, cents = ''] = /^(-?\d{1,12})(?:\.(\d{1,2}))?$/.exec(plainAmount(text)) ?? [];
+  return whole === undefined ? null : centsOf(`${whole}.${cents.padEnd(2, '0')}`);
+}
+
+/** A box that selects all boxes of its form, with the page's script. */
+export const SELECT_ALL = html`<p class="one on-screen"><input type="checkbox" class="select-all" id="select-all" /> <label for="select-all">Select all on this page</label></p>`;
 
 const PROBLEMS_SHOWN = 20;
 

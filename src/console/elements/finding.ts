@@ -59,7 +59,9 @@ function pathOf(
   const { id, employer_id } = run;
   if (at === 'lines') return `${links.address(links.runPath(id), { flag })}#employees`;
   if (at === 'census') return links.censusPath(employer_id);
-  return links.address(path, at === 'events' || at === 'operations' ? query : { ...query, employer_id });
+  if (at === 'events' || at === 'operations') return links.address(path, query);
+  const back = at === 'settings' || at === 'items' ? { run: id } : {};
+  return links.address(path, { ...query, employer_id, ...back });
 }
 
 /** Renders the sentence of a finding with a link to its subject. */

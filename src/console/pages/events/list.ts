@@ -5,7 +5,7 @@ import { getEvent, listEvents } from '../../../api/operations/events.ts';
 import { Refusal } from '../../../api/problem.ts';
 import { EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
-import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
+import { choicesOf, field, hiddenFields, SELECT_ALL } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
 import { address, employeeLink, eventLink } from '../../elements/links.ts';
 import {
@@ -116,6 +116,7 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
   return html`
     <form class="selection" hx-post="/events/reprocess">
       ${hiddenFields(filter)}
+      ${SELECT_ALL}
       ${list}
       <p class="actions"><button type="submit" class="quiet">Reprocess selected</button></p>
     </form>

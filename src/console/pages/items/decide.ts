@@ -2,9 +2,16 @@
 import type { ResultOf } from '../../../api/operation.ts';
 import { decideOpenItems, previewItemDecisions } from '../../../api/operations/open-items.ts';
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
-import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
+import {
+  choicesOf,
+  filledForm,
+  hiddenFields,
+  preview,
+  problemSummary,
+  type Specs,
+} from '../../elements/fields.ts';
 import { dayOf, money, sentence } from '../../elements/format.ts';
-import type { Query } from '../../elements/links.ts';
+import { idLink, nameable, type Query } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
@@ -17,21 +24,23 @@ const SPECS: Specs = {
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
 };
 
+/** The list's filters, and the run from whose page the user came. */
+const KEPT = [...labels.FILTERS.map(({ name }) => name), 'run'];
+
 export function itemActions({ action }: Console): void {
   action('/open-items/preview', 'runs:write', async ({ api, form }) => {
+    if (form.hold_employee === undefined && selectedIn(form).length === 0) return NOTHING_SELECTED;
     const call = api.perform(previewItemDecisions, {
       params: { employer_id: form.back_employer_id },
       // A preview needs no reason.
       body: { decisions: decisionsOf(form), reason: form.reason ?? 'preview' },
     });
     const { data, problem } = await attempt(call, 400, 409, 422);
-    return problem === undefined
-      ? previewOf(data.paychecks)
-      : html`<div id="preview">${problemSummary(ofFields(problem))}</div>`;
+    return problem === undefined ? previewOf(data.paychecks) : problemSummary(ofFields(problem));
   });
 
   action('/open-items/decide', 'runs:write', async ({ api, form }) => {
-    const kept = Object.fromEntries(labels.FILTERS.map(({ name }) => [name, form[`back_${name}`]]));
+    const kept = Object.fromEntries(KEPT.map((name) => [name, form[`back_${name}`]]));
     const call = api.perform(decideOpenItems, {
       params: { employer_id: kept.employer_id },
       body: { decisions: decisionsOf(form), reason: form.reason ?? '' },
@@ -54,26 +63,22 @@ function ofFields(problem: ProblemDetails): ProblemDetails {
 
 /** Shows what the decisions would do to the next paycheck of each employee. */
 function previewOf(paychecks: ResultOf<typeof previewItemDecisions>['paychecks']): Html {
-  return html`
-    <div id="preview">
-      ${table(paychecks, { caption: 'Next paychecks with these decisions', stacked: true }, [
-        ['Employee', ({ employee_id }) => employee_id, 'name'],
-        ['Pay date', ({ pay_date }) => (pay_date === null ? 'No paycheck' : dayOf(pay_date)), 'date'],
-        ['Employee amount now', ({ before }) => money(before.member_amount), 'number'],
-        ['With the decisions', ({ after }) => money(after.member_amount), 'number'],
-        [
-          'Items taken',
-          ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
-          'wide',
-        ],
-        [
-          'Items left out',
-          ({ left_out }) => left_out.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
-          'wide',
-        ],
-      ])}
-    </div>
-  `;
+  return table(paychecks, { caption: 'Next paychecks with these decisions', stacked: true }, [
+    ['Employee', ({ employee_id }) => nameable('employee', employee_id, idLink(null, employee_id)), 'name'],
+    ['Pay date', ({ pay_date }) => (pay_date === null ? 'No paycheck' : dayOf(pay_date)), 'date'],
+    ['Employee amount now', ({ before }) => money(before.member_amount), 'number'],
+    ['With the decisions', ({ after }) => money(after.member_amount), 'number'],
+    [
+      'Items taken',
+      ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
+      'wide',
+    ],
+    [
+      'Items left out',
+      ({ left_out }) => left_out.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
+      'wide',
+    ],
+  ]);
 }
 
 /** Returns the decisions of a form: about each selected item, or about the employee. */
@@ -83,9 +88,7 @@ function decisionsOf(form: Query): object[] {
   const terms = Object.entries(labels.TERMS).filter(([, term]) => term.action === action);
   const fields = { action, ...Object.fromEntries(terms.map(([name]) => [name, form[name]])) };
   if (hold_employee !== undefined) return [{ employee_id: hold_employee, ...fields }];
-  const selected = Object.entries(form).flatMap(([name, value]) =>
-    name.startsWith('item:') ? [value ?? ''] : [],
-  );
+  const selected = selectedIn(form);
   if (selected.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one item.');
   return selected.map((value) => {
     const [item_id, outstanding_member_amount, outstanding_employer_amount] = value.split(' ');
@@ -93,10 +96,16 @@ function decisionsOf(form: Query): object[] {
   });
 }
 
+function selectedIn(form: Query): string[] {
+  return Object.entries(form).flatMap(([name, value]) => (name.startsWith('item:') ? [value ?? ''] : []));
+}
+
+const NOTHING_SELECTED = html`<p class="hint">Select items to see the next paychecks with the decision.</p>`;
+
 /** Returns the part of the list's form with the decision. `typed`: the filters of the list, and what the user entered. */
 export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
   const { employee_id } = typed;
-  const back = Object.fromEntries(labels.FILTERS.map(({ name }) => [`back_${name}`, typed[name]]));
+  const back = Object.fromEntries(KEPT.map((name) => [`back_${name}`, typed[name]]));
   const { summary, fieldOf } = filledForm(SPECS, typed, problem);
   const wholeEmployee = html`
     <div class="field">
@@ -112,9 +121,8 @@ export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
       <div class="fields">${Object.keys(SPECS).map(fieldOf)}</div>
       <div class="actions">
         <button type="submit">Record the decisions</button>
-        <button type="button" class="quiet" hx-post="/open-items/preview" hx-include="#items" hx-target="#preview" hx-swap="outerHTML">Preview the next paychecks</button>
       </div>
-      <div id="preview" aria-live="polite"></div>
+      ${preview('items', '/open-items/preview', NOTHING_SELECTED)}
     </fieldset>
   `;
 }

@@ -3,7 +3,7 @@ import type { ResultOf } from '../../../api/operation.ts';
 import { getOpenItemTotals, listOpenItems } from '../../../api/operations/open-items.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
-import { problemSummary } from '../../elements/fields.ts';
+import { problemSummary, SELECT_ALL } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
 import { address, employeeOf, runLink } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
@@ -67,7 +67,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
     ${savedNotice({ saved: recorded }, address('/open-items/decisions', { employer_id }), 'See what was decided', `${counted(Number(recorded), 'decision')} recorded. What stays outstanding is below.`)}
     ${filterForm('/open-items', query, labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
-    ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${rows}${decisionForm(query)}</form>` : rows}
+    ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${SELECT_ALL}${rows}${decisionForm(query)}</form>` : rows}
     <p class="hint">Only paychecks of runs that were finalized here are compared with today’s data. Earlier paychecks have no items, except those that were added as opening items.</p>
     <p><a href=${address('/open-items/decisions', { employer_id })}>Decisions about open items</a></p>
   `;

@@ -8,9 +8,10 @@ import {
 } from '../../../api/operations/payroll-run-overrides.ts';
 import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { amountOf, centsOf } from '../../../money.ts';
 import { state } from '../../elements/facts.ts';
-import { filledForm, type Specs } from '../../elements/fields.ts';
-import { actorName, counted, money, term } from '../../elements/format.ts';
+import { filledForm, meantAmount, preview, type Specs } from '../../elements/fields.ts';
+import { actorName, counted, difference, money, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.ts';
 import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -72,6 +73,10 @@ export function overridePages({ page, action }: Console): void {
     return overrideForm(run_id, form, hintsOf(await regularLines(act, employee_id), deduction_id), problem);
   });
 
+  action('/runs/:run_id/override/preview', 'runs:write', async (act) =>
+    overridden(act.form, await regularLines(act, act.form.employee_id)),
+  );
+
   action('/runs/:run_id/remove-override', 'runs:write', async ({ api, params: { run_id = '' }, query }) => {
     const { employee_id = '', deduction_id = '' } = query;
     await api.perform(removePayrollRunOverride, { params: { employee_id, deduction_id } });
@@ -106,6 +111,27 @@ function lineChoices(runId: string, lines: readonly Line[]): Html | null {
   ]);
 }
 
+/** Shows what an override would change. */
+function overridden(typed: Visit['query'], lines: readonly Line[]): Html {
+  const line = lines.find((candidate) => candidate.deduction_id === typed.deduction_id);
+  const sides = [
+    ['Employee amount', typed.member_amount, line?.member_amount],
+    ['Employer amount', typed.employer_amount, line?.employer_amount],
+  ] as const;
+  const rows = sides.flatMap(([side, text, regular = '0.00']) => {
+    const amount = meantAmount(text);
+    return amount === null ? [] : [{ side, amount, regular }];
+  });
+  if (rows.length === 0)
+    return html`<p class="hint">What changes appears here once an amount is entered.</p>`;
+  return table(rows, { caption: 'What changes', stacked: true }, [
+    ['Amount', ({ side }) => side, 'name'],
+    ['In the run now', ({ regular }) => money(regular), 'number'],
+    ['With the override', ({ amount }) => money(amountOf(amount)), 'number'],
+    ['Difference', ({ amount, regular }) => difference(amountOf(amount - centsOf(regular))), 'number'],
+  ]);
+}
+
 /** Returns the amounts that the paycheck has now, as hints of the fields; empty without a line of the deduction. */
 function hintsOf(lines: readonly Line[], deduction_id: string | undefined): Readonly<Record<string, string>> {
   const line = lines.find((candidate) => candidate.deduction_id === deduction_id);
@@ -132,6 +158,7 @@ function overrideForm(
       ${summary}
       <p>The paycheck takes these amounts instead of the regular ones. Later paychecks take the regular amounts again, and nothing collects the difference.</p>
       ${Object.keys(SPECS).map(fieldOf)}
+      ${preview('override', runPath(runId, '/override/preview'))}
       <div class="actions">
         <button type="submit">Override the amounts</button>
         <a class="button quiet" href=${runPath(runId)}>Back to the run</a>

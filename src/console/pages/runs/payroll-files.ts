@@ -18,7 +18,7 @@ import { repairsOf } from '../census-upload.ts';
 import { itemsPath } from '../items/labels.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
-import { paycheckForm, reportedAmounts } from './short-paycheck.ts';
+import { leftOpen, paycheckForm, reportedAmounts } from './short-paycheck.ts';
 import { stateOf } from './state.ts';
 
 type Audit = ResultOf<typeof auditPayrollRun>;
@@ -58,6 +58,8 @@ export function payrollFilePages(pages: Console): void {
     const content = Readable.from([JSON.stringify(report)], { objectMode: false });
     return saveReport(act, { content, headers: { 'content-type': ROW_TYPES.json } });
   });
+
+  pages.action(`${taken}/preview`, 'runs:write', leftOpen);
 
   const audit = '/runs/:run_id/audit';
   pages.page(audit, 'runs:read', async (visit) => {

@@ -1,8 +1,10 @@
 /** The form that reports what payroll took from one paycheck. */
 import { listPayrollRunLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
-import { problemSummary } from '../../elements/fields.ts';
+import { amountOf, centsOf } from '../../../money.ts';
+import { meantAmount, plainAmount, preview, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
+import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
@@ -33,13 +35,14 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
   if (lines.length === 0)
     return html`<p>${`${employee_id} has no lines in this run. `}<a href=${path}>Choose another employee</a></p>`;
   return html`
-    <form class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome" hx-swap="innerHTML show:top">
+    <form id="paycheck-form" class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome" hx-swap="innerHTML show:top">
       <h2 id="paycheck">${`Paycheck of ${employee_id}`}</h2>
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
       <div class="fields">${lines.map(amountField)}</div>
       <p><input type="checkbox" id="nothing" name="nothing" value="yes" /> <label for="nothing">Nothing was taken from this paycheck</label></p>
       <p><input type="checkbox" id="over" name="over" value="yes" /> <label for="over">An amount larger than its line, or of the other sign, is right</label></p>
+      ${preview('paycheck-form', `${path}/preview`)}
       <button type="submit" class="while-unchanged">Save the amounts</button>
     </form>
   `;
@@ -60,13 +63,29 @@ function amountField(line: Line, index: number): Html {
   `;
 }
 
+/** Shows what each line of the form would leave open. */
+export async function leftOpen(act: Act): Promise<Html> {
+  const { employee_id = '', nothing, ...fields } = act.form;
+  const rows = (await linesOf(act, employee_id)).flatMap((line, index) => {
+    const typed = meantAmount(fields[AMOUNT + index]);
+    const taken = typed ?? (nothing === undefined ? null : 0n);
+    return taken === null ? [] : [{ ...line, taken }];
+  });
+  if (rows.length === 0) return html`<p class="hint">Every line counts as taken in full.</p>`;
+  return table(rows, { caption: 'What stays open', stacked: true }, [
+    ['Line', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
+    ['In the run', ({ member_amount }) => money(member_amount), 'number'],
+    ['Taken', ({ taken }) => money(amountOf(taken)), 'number'],
+    ['Open', ({ taken, member_amount }) => money(amountOf(centsOf(member_amount) - taken)), 'number'],
+  ]);
+}
+
 /** Returns the lines of a report with the amounts of the form. */
 export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
   const { employee_id = '', over, nothing, ...fields } = act.form;
   const lines = await linesOf(act, employee_id);
   const reported = lines.flatMap((line, index) => {
-    // People write $1,205.27.
-    const amount = fields[AMOUNT + index]?.trim().replace(/^\$|,/g, '') ?? '';
+    const amount = plainAmount(fields[AMOUNT + index]);
     return amount === '' ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
   });
   // With an amount too, the API refuses the line that both name.

@@ -186,7 +186,7 @@ export function otherActions(run: Run, visit: Visit, voiding: RunApproval): Html
     <div class="actions while-unchanged">
       ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
       ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
-      ${link(address('/settings', { employer_id }), 'Payroll settings')}
+      ${link(address('/settings', { employer_id, run: run_id }), 'Payroll settings')}
       ${isVoidApprover && voiding.state === 'missing' && link(runPath(run_id, '/approve'), 'Approve voiding …')}
       ${isVoidApprover && voiding.state === 'yours' && link(runPath(run_id, '/approve'), 'Withdraw your approval …')}
       ${may('runs:approve') && isFinalized && (!isVoidApprover || voiding.state === 'given') && link(runPath(run_id, '/void'), 'Void …', 'danger')}

@@ -99,7 +99,8 @@ function sizeOf({ member_difference }: { readonly member_difference: string }): 
   return centsOf(member_difference.replace('-', ''));
 }
 
-function openItems({ open_items, employer_id }: Computed): Html {
+function openItems({ open_items, employer_id, ...run }: Computed): Html {
+  const back = 'id' in run ? run.id : undefined;
   const list = table(
     open_items,
     { caption: 'Open items after this run', captionHidden: true, stacked: true },
@@ -111,7 +112,7 @@ function openItems({ open_items, employer_id }: Computed): Html {
       ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
     ],
   );
-  return html`<section>${list}<p class="on-screen"><a href=${itemsPath({ employer_id })}>Decide about open items</a></p></section>`;
+  return html`<section>${list}<p class="on-screen"><a href=${itemsPath({ employer_id, run: back })}>Decide about open items</a></p></section>`;
 }
 
 function onOtherSchedules({ on_other_schedules: groups }: Computed): Html {

@@ -7,7 +7,15 @@ import {
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { CODES_MAX, SIDES } from '../../../formats/payroll-code.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
-import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
+import {
+  changesOf,
+  commandOf,
+  type Edited,
+  editor,
+  hashOf,
+  placeOfRow,
+  type RowList,
+} from '../../elements/editor.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
@@ -24,6 +32,8 @@ const CODES: RowList = {
   explanation:
     'Each line gets the code that names most of its line of coverage, taxability and coverage type. Employee and employer amounts have separate codes. Rows without a code are left out. Saving replaces all codes of the employer.',
   columns: settings.CODE_COLUMNS,
+  key: ['line_of_coverage', 'taxability', 'side', 'coverage_type'],
+  needs: 'code',
   max: CODES_MAX,
 };
 const POLICY_PATH = '/settings/payroll-policy';
@@ -41,28 +51,35 @@ const POLICY_DEFAULTS = {
 };
 
 export function editorPages({ page, action }: Console): void {
-  page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '' } }) => {
+  page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '', run } }) => {
     const codes = await settings.codesOf(api, employer_id);
     const rows = [...codes, ...(await rowsWithoutCode(api, employer_id, codes))];
-    const body = codeForm(employer_id, { rows: rows.length > 0 ? rows : [{}], loaded: hashOf(codes) });
+    const edited = { rows: rows.length > 0 ? rows : [{}], loaded: hashOf(codes) };
+    const body = codeForm({ employer_id, run }, codes, edited);
     return { title: `Payroll codes of ${employer_id}`, body };
   });
   action(CODES.path, 'runs:write', saveCodes);
+  action(`${CODES.path}/preview`, 'runs:write', async ({ api, form }) =>
+    changesOf(CODES, await settings.codesOf(api, form.employer_id ?? ''), commandOf(form, CODES).rows),
+  );
 
-  page(POLICY_PATH, 'runs:write', async ({ api, query: { employer_id = '' }, today }) => {
+  page(POLICY_PATH, 'runs:write', async ({ api, query: { employer_id = '', run }, today }) => {
     const [latest] = await settings.policiesOf(api, employer_id);
-    const body = policyForm(employer_id, {
-      ...{ ...POLICY_DEFAULTS, ...latest, effective_from: today },
-      ...(latest !== undefined && { recoup: recoupText(latest.recoup) }),
-    });
+    const body = policyForm(
+      { employer_id, run },
+      {
+        ...{ ...POLICY_DEFAULTS, ...latest, effective_from: today },
+        ...(latest !== undefined && { recoup: recoupText(latest.recoup) }),
+      },
+    );
     return { title: `Payroll policy of ${employer_id}`, body };
   });
-  action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', ...typed } }) => {
+  action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', run, ...typed } }) => {
     const body = { ...typed, recoup: recoupIn(typed.recoup ?? '1x') };
     const call = api.perform(putPayrollPolicy, { params: { employer_id }, body });
     const { problem } = await attempt(call, 400, 422);
-    if (problem !== undefined) return policyForm(employer_id, typed, problem);
-    return { go: address('/settings', { employer_id, saved: 'policy' }) };
+    if (problem !== undefined) return policyForm({ employer_id, run }, typed, problem);
+    return { go: address('/settings', { employer_id, run, saved: 'policy' }) };
   });
 }
 
@@ -78,31 +95,41 @@ async function rowsWithoutCode(api: Api, employer_id: string, codes: readonly se
 }
 
 async function saveCodes({ api, form }: Act): Promise<Html | Done> {
-  const { employer_id = '', loaded = '' } = form;
+  const { employer_id = '', loaded = '', run } = form;
+  const of = { employer_id, run };
   const { do: command, ...edited } = commandOf(form, CODES);
-  if (command === 'show') return codeForm(employer_id, { ...edited, loaded });
   const saved = await settings.codesOf(api, employer_id);
+  if (command === 'show') return codeForm(of, saved, { ...edited, loaded });
   if (hashOf(saved) !== loaded) {
     const current =
       saved.length === 0
         ? html`<p>No payroll codes.</p>`
         : settings.codeTable(saved, 'Current payroll codes', false);
-    return codeForm(employer_id, { ...edited, loaded: hashOf(saved), current });
+    return codeForm(of, saved, { ...edited, loaded: hashOf(saved), current });
   }
   // A suggested row that was left without a code is not a code.
   const places = [...edited.rows.keys()].filter((place) => edited.rows[place]?.code !== undefined);
   const codes = places.map((place) => edited.rows[place]);
   const call = api.perform(putPayrollCodes, { params: { employer_id }, body: { codes } });
   const { problem } = await attempt(call, 422);
-  if (problem !== undefined) return codeForm(employer_id, { ...edited, loaded, problem }, places);
-  return { go: address('/settings', { employer_id, saved: 'codes' }) };
+  if (problem !== undefined) return codeForm(of, saved, { ...edited, loaded, problem }, places);
+  return { go: address('/settings', { ...of, saved: 'codes' }) };
 }
 
+/** `run`: the run from whose page the user came. */
+type Of = { readonly employer_id: string; readonly run?: string | undefined };
+
 /** `places`: the row of each code that the API received; by default, every row has a code. */
-function codeForm(employer_id: string, edited: Edited, places: readonly number[] = []): Html {
+function codeForm(
+  of: Of,
+  saved: readonly settings.Code[],
+  edited: Edited,
+  places: readonly number[] = [],
+): Html {
   return editor(CODES, edited, {
-    hidden: { employer_id },
-    back: address('/settings', { employer_id }),
+    saved,
+    hidden: of,
+    back: address('/settings', of),
     placeOf(path) {
       const [, row, field] = /^codes\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
       return row === undefined ? null : placeOfRow(places[Number(row)] ?? Number(row), field, CODES);
@@ -110,24 +137,20 @@ function codeForm(employer_id: string, edited: Edited, places: readonly number[]
   });
 }
 
-function policyForm(
-  employer_id: string,
-  typed: Readonly<Record<string, unknown>>,
-  problem?: ProblemDetails,
-): Html {
+function policyForm(of: Of, typed: Readonly<Record<string, unknown>>, problem?: ProblemDetails): Html {
   const { summary, fieldOf } = filledForm(POLICY, typed, problem);
   return html`
     <form id="policy" class="long" novalidate hx-post=${POLICY_PATH} hx-target="this" hx-swap="outerHTML">
       ${summary}
       <p>Saving adds a version. Open runs with a pay date on or after its date use it; finalized runs do not change.</p>
-      ${hiddenFields({ employer_id })}
+      ${hiddenFields(of)}
       <section class="card">
         ${fieldOf('effective_from')}
         <div class="columns">${[...OPTION_NAMES, 'recoup'].map(fieldOf)}</div>
       </section>
       <div class="actions">
         <button type="submit">Save payroll policy</button>
-        <a class="button quiet" href=${address('/settings', { employer_id })}>Back</a>
+        <a class="button quiet" href=${address('/settings', of)}>Back</a>
       </div>
     </form>
   `;

@@ -90,7 +90,7 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
     <section aria-labelledby=${resource_type}>
       <h2 id=${resource_type}>${title}</h2>
       ${content}
-      ${edit !== undefined && may('runs:write') && html`<div class="actions"><a class="button quiet" href=${address(edit.path, { employer_id })}>${edit.label}</a></div>`}
+      ${edit !== undefined && may('runs:write') && html`<div class="actions"><a class="button quiet" href=${address(edit.path, { employer_id, run: query.run })}>${edit.label}</a></div>`}
       ${await historyOf(visit, { employer_id, resource_type })}
     </section>
   `;
@@ -151,7 +151,7 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
         <p>${`${pay_dates.length} pay dates, ${spanOf(pay_dates)}`}${schedule.year_in_fewer_checks === true && '. They take the amounts of the whole year.'}</p>
         ${breaks.length > 0 && html`<ul class="notice">${breaks.slice(0, BREAKS_SHOWN).map((text) => html`<li>${text}</li>`)}</ul>`}
         ${list}
-        ${may('runs:write') && html`<p><a class="button quiet" href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
+        ${may('runs:write') && html`<p><a class="button quiet" href=${address('/settings/pay-schedule', { ...key, run: query.run })}>Edit</a></p>`}
       </section>
     `;
   };

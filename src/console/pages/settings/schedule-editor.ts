@@ -7,7 +7,15 @@ import {
 } from '../../../api/operations/payroll-settings.ts';
 import { problemOf, Refusal } from '../../../api/problem.ts';
 import { DATES_MAX } from '../../../formats/pay-date-proposal.ts';
-import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
+import {
+  changesOf,
+  commandOf,
+  type Edited,
+  editor,
+  hashOf,
+  placeOfRow,
+  type RowList,
+} from '../../elements/editor.ts';
 import { choicesOf, field, type Place } from '../../elements/fields.ts';
 import { counted } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
@@ -31,11 +39,19 @@ const SCHEDULE: RowList = {
     { name: 'period_end', title: 'Period end', kind: 'date' },
     { name: 'takes', title: 'Takes', kind: 'select', choices: settings.TAKES },
   ],
+  key: ['pay_date'],
   max: DATES_MAX,
 };
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
-type Opened = Readonly<{ employer_id: string; today: string; known: settings.ScheduleKey | null }>;
+type Opened = Readonly<{
+  employer_id: string;
+  /** The run from whose page the user came. */
+  run?: string | undefined;
+  today: string;
+  known: settings.ScheduleKey | null;
+  saved: settings.Schedule | null;
+}>;
 type EditedSchedule = Edited & {
   readonly year: string;
   readonly frequency: string;
@@ -60,7 +76,8 @@ const PAY_DATES = { path: 'pay_dates', place: { id: 'schedule', label: 'Pay date
 
 export function scheduleEditorPages({ page, action }: Console): void {
   page(SCHEDULE.path, 'runs:write', async ({ api, query, today }) => {
-    const { employer_id = '', year = today.slice(0, 'YYYY'.length), pay_frequency, pay_group } = query;
+    const { employer_id = '', run, pay_frequency, pay_group } = query;
+    const { year = today.slice(0, 'YYYY'.length) } = query;
     const key = keyOf(pay_frequency, pay_group);
     const schedules = await schedulesOf(api, employer_id, year);
     const schedule = schedules.find((candidate) => settings.isFor(candidate, key));
@@ -81,9 +98,22 @@ export function scheduleEditorPages({ page, action }: Console): void {
       marks: { fewer_checks: schedule?.year_in_fewer_checks === true ? 'true' : 'false' },
       loaded: hashOf(schedule ?? null),
     };
-    return { title, body: scheduleForm({ employer_id, today, known: schedule ? key : null }, edited) };
+    return {
+      title,
+      body: scheduleForm(
+        { employer_id, run, today, known: schedule ? key : null, saved: schedule ?? null },
+        edited,
+      ),
+    };
   });
   action(SCHEDULE.path, 'runs:write', saveSchedule);
+  action(`${SCHEDULE.path}/preview`, 'runs:write', async ({ api, form }) => {
+    const { employer_id = '', year = '', known_frequency, known_group } = form;
+    const known = keyOf(known_frequency, known_group);
+    const all = await schedulesOf(api, employer_id, year);
+    const saved = all.find((schedule) => settings.isFor(schedule, known));
+    return changesOf(SCHEDULE, saved?.pay_dates ?? [], commandOf(form, SCHEDULE).rows);
+  });
 }
 
 /** Returns what the fields that generate pay dates contain: the last known pay date, and its days after the period. */
@@ -99,9 +129,13 @@ async function schedulesOf(api: Api, employer_id: string, year: string): Promise
 
 /** Replaces, adds or deletes the schedule. The API takes all schedules of a year; the year's others are sent unchanged. */
 async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
-  const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '' } = form;
-  const opened = { employer_id, today, known: keyOf(form.known_frequency, form.known_group) };
+  const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '', run } = form;
+  const known = keyOf(form.known_frequency, form.known_group);
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
+  const all = await schedulesOf(api, employer_id, year);
+  const at = all.findIndex((schedule) => settings.isFor(schedule, known));
+  const saved = all[at] ?? null;
+  const opened = { employer_id, run, today, known, saved };
   const edited = {
     ...rows,
     loaded,
@@ -126,9 +160,6 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
     const problem = problemOf(new Refusal('INVALID_REQUEST', '', { problems: [wrong] }));
     return scheduleForm(opened, { ...edited, problem });
   }
-  const all = await schedulesOf(api, employer_id, year);
-  const at = all.findIndex((schedule) => settings.isFor(schedule, opened.known));
-  const saved = all[at] ?? null;
   if (hashOf(saved) !== loaded) {
     const current =
       saved === null
@@ -145,7 +176,7 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
   const body = { schedules, ...(form.untaken === 'true' && { untaken: true }) };
   const call = api.perform(putPayScheduleOfYear, { params: { employer_id, year }, body });
   const { problem } = await attempt(call, 409, 422);
-  if (problem === undefined) return { go: address('/settings', { employer_id, saved: 'schedule' }) };
+  if (problem === undefined) return { go: address('/settings', { employer_id, run, saved: 'schedule' }) };
   const { status, title, detail: rule = title } = problem;
   const errors = status === 409 ? [{ path: PAY_DATES.path, rule }] : (problem.errors ?? []);
   return scheduleForm(opened, { ...edited, problem: { ...problem, errors }, index });
@@ -157,21 +188,23 @@ function keyOf(frequency: string | undefined, group: string | undefined): settin
   return pay_frequency === undefined ? null : { pay_frequency, pay_group: group ?? null };
 }
 
-function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSchedule): Html {
+function scheduleForm({ employer_id, run, today, known, saved }: Opened, edited: EditedSchedule): Html {
   const { year, frequency, group, index, rule, marks, isGenerated = false, rows, problem } = edited;
   const preview = isGenerated
     ? `Preview of ${year}: ${counted(rows.length, 'pay date')}. Nothing is saved yet.`
     : null;
   return editor(SCHEDULE, edited, {
+    saved: saved?.pay_dates ?? [],
     hidden: {
       employer_id,
+      run,
       ...(known !== null && {
         year,
         known_frequency: known.pay_frequency,
         known_group: known.pay_group ?? '',
       }),
     },
-    back: address('/settings', { employer_id }),
+    back: address('/settings', { employer_id, run }),
     placeOf: (path) => {
       if (path === PAY_DATES.path) return PAY_DATES.place;
       const [, at, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
