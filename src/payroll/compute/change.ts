@@ -19,9 +19,10 @@ export function continuingLines({ inPrevious }: RunEmployee): Map<string, Line> 
   return continuing;
 }
 
-/** Returns how a regular line differs from the line of its deduction in the previous run, if there is one. */
+/** Returns how a regular line differs from the line of its deduction in the previous run. An off-cycle run has none. */
 export function comparedWith(computation: Computation, line: Line, before: Line | undefined): Compared {
-  const { previous } = computation;
+  const { previous, run } = computation;
+  if (run.kind === 'off_cycle') return NOT_COMPARED;
   const isSame = before !== undefined && hasSameElection(contentsOf(line), contentsOf(before));
   const compared: Compared = {
     ...NOT_COMPARED,

@@ -64,16 +64,17 @@ export function regularLines(
           )
           .filter((one) => one !== null)
       : [];
-  const compared = taken.map((one) => {
-    const line = lineOf(world, check, runs, one);
+  const lines = taken.map((one) => lineOf(world, check, runs, one));
+  if (run.kind === 'off_cycle') return lines;
+  const compared = lines.map((line) => {
     const was = old.find(({ deduction }) => deduction === line.deduction);
     const change =
       was === undefined ? 'new' : isSameElection(was.election, line.election) ? 'same' : 'changed';
     return withAmountChange(check, previous, was, { ...line, change });
   });
-  // An off-cycle run ends nothing, nor does a run that can't tell whether the employee belongs to it.
+  // A run that can't tell whether the employee belongs to it ends nothing.
   const isUnclear = ['unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(status);
-  if (run.kind === 'off_cycle' || isUnclear) return compared;
+  if (isUnclear) return compared;
   const hasLeft = hasMoved(world, run, employee, status);
   const gone = old
     .filter((line) => !compared.some((one) => one.deduction === line.deduction))
