@@ -119,3 +119,15 @@ export async function isChangeRecordedAfter(
     .executeTakeFirst();
   return row !== undefined;
 }
+
+/** Returns the employers for which an action was recorded after a record. */
+export async function employersRecordedAfter(db: Db, recordId: number, action: Action): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audit_records')
+    .select('employer_id')
+    .distinct()
+    .where('record_id', '>', recordId)
+    .where('action', '=', action)
+    .execute();
+  return rows.flatMap(({ employer_id }) => employer_id ?? []);
+}

@@ -5,14 +5,13 @@ import { closed } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { hasFactsAfter } from '../../ledger/changed-since.ts';
+import { employersWithFactsAfter, hasFactsAfter } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { forget, knownBy, noteRead, readKnown } from '../../notifications/known.ts';
 import { isTold, notify } from '../../notifications/store.ts';
 import { runSubject } from '../../notifications/types.ts';
 import { readHead } from '../../security/audit-chain.ts';
-import { isChangeRecordedAfter } from '../../security/audit-list.ts';
-import { readDataState } from '../records/computations.ts';
+import { employersRecordedAfter, isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { notifiedRun, type StoredRun } from '../records/runs.ts';
 
 /** What was read of a run: everything up to this position of the ledger and this audit record. */
@@ -24,6 +23,11 @@ const Read = closed({
   record: Type.Integer(),
 });
 type Read = Static<typeof Read>;
+type DataState = Pick<Read, 'position' | 'record'>;
+
+async function readState(db: Db): Promise<DataState> {
+  return { position: await readPosition(db), record: (await readHead(db)).record_id };
+}
 
 /** The pause after a run: enough for several queries of other requests. */
 const PAUSE_MS = 2;
@@ -33,8 +37,7 @@ const parseRead = jsonColumn('notification_known', 'data', Read);
 /** Returns what a readiness read from now on contains, or null if nobody is told of outdated runs. */
 export async function beginRead(db: Db, run: StoredRun): Promise<Read | null> {
   if (!(await isTold(db, 'run.outdated'))) return null;
-  const { record_id: record } = await readHead(db);
-  return { ...notifiedRun(run), position: await readPosition(db), record };
+  return { ...notifiedRun(run), ...(await readState(db)) };
 }
 
 /** Stores that the readiness of a run was read. A page that refreshes stores nothing while nothing changes. */
@@ -45,29 +48,39 @@ export async function noteReadinessRead(db: Db, read: Read): Promise<void> {
   await transact(db, (trx) => noteRead(trx, 'run.outdated', subject, JSON.stringify(read)));
 }
 
-/** Returns a function that tells which runs are outdated. It looks at a run again only after payroll data or the ledger changed. */
+/** Returns a function that tells which runs are outdated. It looks at a run only once, and again after facts of its employer. */
 export function createOutdatedRuns(db: Db): (now: Date) => Promise<void> {
-  /** By subject, what was read and the state of the data at which it was not outdated. */
-  const looked = new Map<string, string>();
+  /** What was read of the runs that were looked at, by subject, and up to where. */
+  let looked: { at: DataState; reads: ReadonlyMap<string, string> } | null = null;
   return async (now) => {
-    const state = JSON.stringify(await readDataState(db));
     const reads = await knownBy(db, 'run.outdated');
-    for (const subject of looked.keys()) if (!reads.has(subject)) looked.delete(subject);
+    if (reads.size === 0) {
+      looked = null;
+      return;
+    }
+    const at = await readState(db);
+    const changed = looked === null ? new Set<string>() : await employersChangedAfter(db, looked.at, at);
     for (const [subject, text] of reads) {
-      const at = text + state;
-      if (looked.get(subject) === at) continue;
       const read = parseRead(text, subject);
+      if (looked?.reads.get(subject) === text && !changed.has(read.employer_id)) continue;
       if (await isOutdated(db, read)) {
         await transact(db, async (trx) => {
+          // It was read again, or another sidecar told it.
           if ((await readKnown(trx, 'run.outdated', subject)) !== text) return;
           if (await forget(trx, subject, 'run.outdated'))
             await notify(trx, 'run.outdated', notifiedRun(read), now.toISOString());
         });
       }
-      looked.set(subject, at);
       await setTimeout(PAUSE_MS);
     }
+    looked = { at, reads };
   };
+}
+
+async function employersChangedAfter(db: Db, from: DataState, to: DataState): Promise<Set<string>> {
+  const facts = from.position === to.position ? [] : await employersWithFactsAfter(db, from.position);
+  const reports = from.record === to.record ? [] : await employersRecordedAfter(db, from.record, 'run.taken');
+  return new Set([...facts, ...reports]);
 }
 
 async function isOutdated(db: Db, { employer_id, position, record }: Read): Promise<boolean> {
