@@ -70,7 +70,7 @@ function isShrunk(simulation: Simulation, employerId: string, key: string, censu
     .filter(({ isAcknowledged }) => isAcknowledged)
     .slice(-2);
   if (earlier.length < 2) return false;
-  const { people } = world.employers.find(({ id }) => id === employerId)!;
+  const { people } = world.of(employerId);
   const staying = new Set(
     people.filter(({ terminated }) => terminated === null).map(({ employee }) => employee.employee_id),
   );

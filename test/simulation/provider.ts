@@ -24,7 +24,7 @@ export type Provider = ReturnType<typeof createProvider>;
 
 export function createProvider(simulation: Simulation) {
   const { time, seed, machine, trace, saw, breach } = simulation;
-  /** The first body that was sent under each id. Acknowledged bodies are kept by id, too. */
+  /** The first body that was sent or imported under each id. Acknowledged bodies are kept by id, too. */
   const sent = new Map<string, Event>();
   const acknowledged = new Map<string, Event>();
   const unacknowledged = new Set<string>();
@@ -91,6 +91,8 @@ export function createProvider(simulation: Simulation) {
       const swap = suffers(draw, 0.3, 'reorder') ? draw() * 2 * MINUTE_MS : 0;
       time.after(delay + swap + draw() * 2_000, 'provider', () => attempt(event, 0, draw));
     },
+    /** Notes an event that payroll imports and nobody delivers. */
+    imported: (id: string, body: string): void => void sent.set(id, { id, body }),
     /** Sends many events at once. Each is acknowledged or refused with 503, whatever happens to the others. */
     async burst(name: string): Promise<void> {
       const events = Array.from({ length: BURST }, (_, index): Event => {

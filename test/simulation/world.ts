@@ -15,6 +15,8 @@ export type Employer = {
   people: Person[];
 };
 
+const LEAVING_SHARE = 0.5;
+
 export type World = ReturnType<typeof createWorld>;
 
 export function createWorld(seed: number) {
@@ -29,9 +31,15 @@ export function createWorld(seed: number) {
     }));
     return { id, frequencies, people };
   });
+  /** An employer of the service's only, without payroll runs, that leaves. */
+  const leaving = draw() < LEAVING_SHARE ? leavingEmployer(seed) : null;
+  const of = (employerId: string): Employer =>
+    [...employers, ...(leaving === null ? [] : [leaving])].find(({ id }) => id === employerId)!;
   const shrunk = new Set<string>();
   return {
     employers,
+    leaving,
+    of,
     /** The employers whose payroll system gives only one employee, by mistake or because they sold a branch. */
     shrunk,
     /** Whether censuses come from a function instead of uploads. */
@@ -40,7 +48,7 @@ export function createWorld(seed: number) {
       employers.flatMap((employer) => employer.people.map((person) => ({ employer, person }))),
     /** Returns an employer's census: everyone who is employed on the day. */
     census(employerId: string, at: number): GivenCensus {
-      const { people } = employers.find(({ id }) => id === employerId)!;
+      const { people } = of(employerId);
       const { organization } = makeCensus(seed, employerId, 1);
       const today = dayOf(at);
       const active = people.filter(({ terminated }) => terminated === null || terminated >= today);
@@ -55,6 +63,15 @@ export function createWorld(seed: number) {
       return { employee: { ...employee, pay_frequency, hire_date: hired }, terminated: null };
     },
   };
+}
+
+function leavingEmployer(seed: number): Employer {
+  const id = 'leaving-1';
+  const people = makeCensus(seed, id, 2).employees.map((employee) => ({
+    employee: { ...employee, pay_frequency: 'biweekly' as const },
+    terminated: null,
+  }));
+  return { id, frequencies: ['biweekly'], people };
 }
 
 export function dayOf(at: number): string {

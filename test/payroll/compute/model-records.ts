@@ -31,7 +31,8 @@ export const RECORDS = {
     termination_date, pay_frequency, pay_group, absent, effective_on from roster_facts order by position`,
   versions: `select position, deduction_id as deduction, employee_id as employee, line_of_coverage as coverage,
     coverage_type as "coverageType", taxability, period, member_contribution as member,
-    employer_contribution as employer, starts_on as start, ends_on as "end", event_time as sent
+    employer_contribution as employer, starts_on as start, ends_on as "end", event_time as sent,
+    case when event_id like 'import_%' then substr(recorded_at, 1, 10) end as "importedOn"
     from deduction_versions order by position`,
   assignments: `select position, deduction_id as deduction, employer_id as employer, effective_on as "from"
     from deduction_assignments order by position`,

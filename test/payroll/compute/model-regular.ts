@@ -252,6 +252,9 @@ function missedOf(
 ): Due | null {
   const { run } = of;
   if (run.kind === 'off_cycle') return null;
+  // Payroll took an imported deduction before its import.
+  const first = world.versions.find((version) => version.deduction === deduction);
+  if (first?.importedOn != null && run.pay_date < first.importedOn) return null;
   const all = { ...of, run: { ...run, employee_ids: null } };
   if (statusOf(world, all, employee) !== 'in') return null;
   const others = runs.filter(({ voided, roster }) => !voided && roster.has(employee));

@@ -43,6 +43,8 @@ export type ModelVersion = Election & {
   end: string | null;
   /** The event time. */
   sent: string;
+  /** The date on which it was received in a file of payroll. */
+  importedOn?: string | null;
 };
 
 /** An assignment of a deduction to an employer, which counts from the pay period of `from` on. */

@@ -121,7 +121,7 @@ export function fetched(simulation: Simulation, employerId: string) {
   });
 }
 
-function push(simulation: Simulation, employerId: string): void {
+export function push(simulation: Simulation, employerId: string): void {
   const { machine, persist } = simulation;
   const url = `/v1/employers/${employerId}/census`;
   persist('census push', () => machine.call('PUT', url, giveCensus(simulation, employerId)), [200]);

@@ -10,6 +10,7 @@ import { BORDERS } from './borders.ts';
 import { CENSUSES } from './censuses.ts';
 import { CHANGES } from './changes.ts';
 import { DECISIONS_ABOUT_ITEMS } from './decisions.ts';
+import { ERASURES } from './erasures.ts';
 import { EVENTS } from './events.ts';
 import { FINAL_CHECKS } from './final-checks.ts';
 import { MOVES } from './moves.ts';
@@ -19,6 +20,7 @@ import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
 import { PEOPLE } from './people.ts';
 import { PILOT } from './pilot.ts';
+import { PLACEHOLDERS } from './placeholders.ts';
 import { SCHEDULES } from './schedules.ts';
 
 /** By name, a query whose rows break the invariant, or a function that returns sentences. docs/internals/promises.md lists them. */
@@ -46,5 +48,14 @@ export type Feature = {
 export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
-  ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS, PILOT],
+  ...[
+    OFF_CYCLE_RUNS,
+    OPENING_ITEMS,
+    DECISIONS_ABOUT_ITEMS,
+    BORDERS,
+    OPERATORS,
+    PILOT,
+    PLACEHOLDERS,
+    ERASURES,
+  ],
 ];

@@ -110,7 +110,7 @@ export function peopleOf(simulation: Simulation, employerId: string) {
 
 /** Returns the ids of an employer's employees that another employer gave them. */
 function foreignIdsOf({ world }: Simulation, employerId: string): string[] {
-  const { people } = world.employers.find(({ id }) => id === employerId)!;
+  const { people } = world.of(employerId);
   const ids = people.map(({ employee }) => employee.employee_id);
   return ids.filter((id) => !id.startsWith(employerId));
 }
