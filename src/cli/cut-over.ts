@@ -30,8 +30,8 @@ export function addCutOverCommands(program: Command): void {
     examples: ['people people.csv --employer maple-bakery --etag ETAG --reason "Two started today"'],
     arguments: ['list'],
     file: FILE,
-    print: (out, { list, differences }) =>
-      out.print(`Signed off: ${list}, with ${counted(differences, 'difference')}`),
+    print: (out, { list, differences, signed_off }) =>
+      out.print(`Signed off: ${list}, with ${counted(differences + signed_off, 'difference')}`),
   });
 }
 
@@ -45,14 +45,16 @@ const COLUMNS: readonly Column<Comparison['shown'][number]>[] = [
   ['taxability', ({ taxability }) => taxability, 1],
   ['here', ({ here }) => here],
   ['file', ({ file }) => file],
+  ['signed off', ({ signed_off }) => (signed_off ? 'yes' : null), 1],
 ];
 
 function printComparison(
   out: Output,
-  { same, differences, missing_ids, unknown_employees, shown, etag }: Comparison,
+  { same, differences, signed_off, missing_ids, unknown_employees, shown, etag }: Comparison,
 ) {
   if (shown.length > 0) printTable(out, COLUMNS, shown);
   out.print(`${counted(same, 'entry', 'entries')} agree; ${counted(differences, 'difference')}`);
+  if (signed_off > 0) out.print(`${counted(signed_off, 'difference')} signed off before`);
   if (missing_ids > 0) out.print(`${counted(missing_ids, 'deduction')} without an ID of the service`);
   if (unknown_employees > 0)
     out.print(`${counted(unknown_employees, 'employee')} not employed here: compare the list people`);

@@ -10,6 +10,7 @@ import { censusPages } from './pages/census.ts';
 import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes/change.ts';
 import { changeListPages } from './pages/changes/list.ts';
+import { cutOverPages } from './pages/cut-over.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
 import { firstFilePages } from './pages/first-file.ts';
@@ -81,6 +82,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     censusPages(pages);
     censusUploads(pages);
     firstFilePages(pages);
+    cutOverPages(pages);
     changeListPages(pages);
     changePages(pages);
     auditPages(pages);

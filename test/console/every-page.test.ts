@@ -24,6 +24,7 @@ const PAGES = [
     '/census',
     `/census/${EMPLOYER}`,
     `/census/${EMPLOYER}/first-file`,
+    `/cut-over/${EMPLOYER}/people`,
     '/census/unknown',
     '/changes',
     '/changes/none',

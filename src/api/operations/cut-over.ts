@@ -12,9 +12,11 @@ import {
   compareCutOver,
   signCutOver,
 } from '../../payroll/reconciliation/cut-over.ts';
+import { throughListFormat } from '../../payroll/settings/row-files.ts';
 import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
-import { operation, type Parts } from '../operation.ts';
+import { NullableRepairs, viewRepairs } from '../file-repairs.ts';
+import { type Call, operation, type Parts } from '../operation.ts';
 import { invalid } from '../problem.ts';
 import { EmployerId, fileOf } from '../schemas.ts';
 import { needsPerson } from './payroll-run-approvals.ts';
@@ -38,12 +40,20 @@ const Row = field.component(
     period: column('The period of the contributions. Required, except in the list `people`.'),
     member_contribution: column('The employee contribution. Required, except in the list `people`.'),
     employer_contribution: column('The employer contribution. Default: 0.'),
+    effective_start: column('The first date. A row that starts later than today is left out.'),
+    effective_end: column('The last date. A row that ended before today is left out.'),
   },
   'An employee, or a deduction that is in effect today.',
 );
 const Rows = fileOf(field.component('CutOverRequest', { rows: Type.Array(Row, { minItems: 1 }) }));
 
-const COMPARES = `People and amounts are those of today. Deductions of one employee, line of coverage and taxability are added up, those of the service are compared by ID. Employees whom the list \`people\` names are not repeated in the others. At most ${CUT_OVER_ROWS_MAX} rows.`;
+const ReadCutOver = field.component(
+  'CutOverComparison',
+  { ...CutOver.properties, repairs: NullableRepairs },
+  'The comparison of a file with the roster or the ledger.',
+);
+
+const COMPARES = `People and amounts are those of today. Deductions of one employee, line of coverage and taxability are added up, those of the service are compared by ID. Employees whom the list \`people\` names are not repeated in the others. A difference that is signed off stays so until it changes. A CSV or an Excel workbook with other columns is read through the employer’s file format: people as a \`census\`, and the others as \`deductions\`. At most ${CUT_OVER_ROWS_MAX} rows.`;
 
 export const compareCutOverList = operation({
   id: 'compareCutOver',
@@ -58,7 +68,7 @@ export const compareCutOverList = operation({
   params: Params,
   body: Rows,
   rows: CUT_OVER_COLUMNS,
-  response: { 200: CutOver },
+  response: { 200: ReadCutOver },
   refuses: ['NOT_FOUND', 'TOO_SLOW', 'ROWS_REFUSED'],
   run: (call, parts) => compared(call, parts),
 });
@@ -73,7 +83,7 @@ export const signCutOverList = operation({
   action: 'cut-over.sign',
   summary: 'Sign off a list before the first run',
   description:
-    'Send the same file and the ETag of the comparison that was reviewed. The counts, the ETag and the reason are kept in an audit record. ' +
+    'Send the same file and the ETag of the comparison that was reviewed. The counts, the ETag, a mark of each difference and the reason are kept in an audit record. ' +
     'Refused while a deduction of the employer has no ID of the benefits service, and for deductions before the people are signed off. ' +
     'The token must belong to a person.',
   params: Params,
@@ -83,7 +93,7 @@ export const signCutOverList = operation({
   }),
   body: Rows,
   rows: CUT_OVER_COLUMNS,
-  response: { 200: CutOver },
+  response: { 200: ReadCutOver },
   refuses: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'FORBIDDEN', 'TOO_SLOW', 'ROWS_REFUSED'],
   async run(call, parts) {
     const { caller, params, query } = call;
@@ -100,13 +110,22 @@ export const signCutOverList = operation({
   },
 });
 
-type Compared = Parameters<typeof viewerOf>[0] & {
-  params: { employer_id: string; list: CutOverList };
-  body: OpenRows;
-};
+type Compared = Pick<Call, 'caller'> & { params: { employer_id: string; list: CutOverList }; body: OpenRows };
 
-function compared(call: Compared, parts: Parts): Promise<CutOver> {
+async function compared(call: Compared, parts: Parts) {
   const { employer_id: employerId, list } = call.params;
   const today = dayAt(parts.db, parts.now());
-  return compareCutOver(parts.db, { employerId, list, today, viewer: viewerOf(call, parts) }, call.body());
+  const { required, optional } = CUT_OVER_COLUMNS;
+  const of = list === 'people' ? list : 'deductions';
+  const through = await throughListFormat(parts, employerId, of, [
+    ...required,
+    ...(list === 'people' ? [] : optional),
+  ]);
+  const comparison = await compareCutOver(
+    parts.db,
+    { employerId, list, today, viewer: viewerOf(call, parts) },
+    call.body(through?.reader()),
+  );
+  const repairs = through?.repairs() ?? null;
+  return { ...comparison, repairs: repairs && viewRepairs(repairs, call.caller) };
 }

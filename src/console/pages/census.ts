@@ -18,6 +18,7 @@ import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { timeline } from './census-syncs.ts';
 import { uploadForm } from './census-upload.ts';
+import { cutOverPath } from './cut-over.ts';
 import { nextStepOf } from './payrolls.ts';
 
 type Sync = RowOf<typeof listCensusSyncs>;
@@ -106,6 +107,7 @@ export function censusPages({ page, action }: Console): void {
       ${release !== undefined && may('runs:approve') && releaseForm(employer_id, await heldSync(api, release), isOff)}
       ${erase !== undefined && mayErase(visit) && erasure(employer_id)}
       ${may('census:write') && uploadForm(employer_id)}
+      ${may('ledger:read') && html`<p>${'Before the first run: '}<a href=${cutOverPath(employer_id)}>compare payroll’s people and deductions</a>.</p>`}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
         ${isStill ? list : live({ id: 'rounds', path: address(path, query) }, list)}

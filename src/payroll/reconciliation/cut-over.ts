@@ -2,17 +2,26 @@
 import { createHash } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { CONTRIBUTION_DIGITS_MAX, CONTRIBUTION_PATTERN } from '../../contract/deduction.ts';
-import { closed, component, integer, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
+import { boolean, closed, integer, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError, conflict, type Problem } from '../../errors.ts';
-import { amountProblem, type Columns, createProblems, type Rows, readableRows } from '../../formats/rows.ts';
+import {
+  amountProblem,
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type Rows,
+  readableRows,
+} from '../../formats/rows.ts';
 import { type DeductionCursor, listDeductions } from '../../ledger/deductions.ts';
 import { employmentsOf, jobsOn } from '../../ledger/employment.ts';
 import { employeesOf, rosterOf } from '../../ledger/roster.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { decimal, printReadable } from '../../money.ts';
 import { type Acting, lastRecordsOf, record } from '../../security/audit.ts';
+
+const SIGN = 'cut-over.sign';
 
 /** In the order in which they are signed. */
 export const CUT_OVER_LISTS = ['people', 'deductions', 'service'] as const;
@@ -32,31 +41,32 @@ const Difference = closed({
   taxability: nullableText('The taxability.'),
   here: nullableText('What the ledger has, such as `69.23 plus employer 161.53 biweekly`.'),
   file: nullableText('What the file has.'),
+  signed_off: boolean('Whether the last sign-off of the list has this very difference.'),
 });
 type Difference = Static<typeof Difference>;
 
-/** Differences that a response lists; all are counted. */
+/** Differences that a response lists and a sign-off names; all are counted. */
 const LISTED_MAX = 1_000;
+/** Bytes of the hash by which a sign-off names a difference. */
+const MARK_BYTES = 12;
 
-export const CutOver = component(
-  'CutOverComparison',
-  {
-    list: oneOfDescribed(CUT_OVER_LISTS, 'What the file lists.'),
-    on: text('The date whose employees and deductions were compared: today.'),
-    rows: integer('The number of rows in the file.'),
-    same: integer('The number of employees or deductions that agree.'),
-    differences: integer('The number of differences.'),
-    missing_ids: integer('The number of placeholders that no deduction of the service replaces.'),
-    unknown_employees: integer(
-      'The number of employees of the file who do not work here, without their deductions. The list `people` names them.',
-    ),
-    shown: Type.Array(Difference, {
-      description: `The first ${LISTED_MAX} differences, by kind and employee.`,
-    }),
-    etag: text('Names this comparison. Sign it off with this text.'),
-  },
-  'The comparison of a file with the roster or the ledger.',
-);
+export const CutOver = closed({
+  list: oneOfDescribed(CUT_OVER_LISTS, 'What the file lists.'),
+  on: text('The date whose employees and deductions were compared: today.'),
+  rows: integer('The number of rows in the file.'),
+  same: integer('The number of employees or deductions that agree.'),
+  differences: integer('The number of differences that are not signed off.'),
+  signed_off: integer('The number of differences that the last sign-off of the list has.'),
+  signed_at: nullableText('The time of the last sign-off of the list. Null if there is none.'),
+  missing_ids: integer('The number of placeholders that no deduction of the service replaces.'),
+  unknown_employees: integer(
+    'The number of employees of the file who do not work here, without their deductions. The list `people` names them.',
+  ),
+  shown: Type.Array(Difference, {
+    description: `The first ${LISTED_MAX} differences, those that are not signed off first, by kind and employee.`,
+  }),
+  etag: text('Names this comparison. Sign it off with this text.'),
+});
 export type CutOver = Static<typeof CutOver>;
 
 const TERMS = ['line_of_coverage', 'taxability', 'period', 'member_contribution'] as const;
@@ -64,7 +74,7 @@ const TERMS = ['line_of_coverage', 'taxability', 'period', 'member_contribution'
 export const CUT_OVER_COLUMNS: Columns = {
   list: 'rows',
   required: ['employee_id'],
-  optional: ['id', ...TERMS, 'employer_contribution'],
+  optional: ['id', ...TERMS, 'employer_contribution', 'effective_start', 'effective_end'],
 };
 
 /** More rows than an employer has deductions. They stay in memory, about 300 bytes each. */
@@ -81,7 +91,7 @@ function scaled(contribution: string): bigint {
 }
 
 /** An employee or a deduction on one side. Deductions of one key are added up, by period. */
-type Side = Omit<Difference, 'difference' | 'here' | 'file'> & {
+type Side = Omit<Difference, 'difference' | 'here' | 'file' | 'signed_off'> & {
   isPlaceholder: boolean;
   sums: Map<string, { member: bigint; employer: bigint }>;
 };
@@ -98,7 +108,9 @@ export async function compareCutOver(
   { employerId, list, today, viewer }: Comparing,
   rows: Rows,
 ): Promise<CutOver> {
-  const file = await sidesInFile(list, rows);
+  const signed = (await lastRecordsOf(db, resourceOf(employerId, list), [SIGN])).get(SIGN) ?? null;
+  const marks = new Set((signed?.details.marks as readonly string[] | undefined) ?? []);
+  const file = await sidesInFile(list, rows, today);
   const working = await employeesOn(db, employerId, today);
   const here =
     list === 'people' ? peopleFrom(working) : await sidesInLedger(db, { employerId, list, today, viewer });
@@ -113,12 +125,14 @@ export async function compareCutOver(
     else {
       const kind = differenceOf(mine, theirs);
       if (kind === null) same += 1;
-      else found.push(viewDifference(kind, mine, theirs));
+      else found.push(viewDifference(kind, mine, theirs, marks));
     }
   }
   found.sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1));
+  const open = found.filter(({ signed_off }) => !signed_off).length;
   const counts = {
-    ...{ list, on: today, rows: file.rows, same, differences: found.length },
+    ...{ list, on: today, rows: file.rows, same, differences: open, signed_off: found.length - open },
+    signed_at: signed?.at ?? null,
     missing_ids: [...here.values()].filter(({ isPlaceholder }) => isPlaceholder).length,
     unknown_employees: unknown.size,
   };
@@ -139,20 +153,25 @@ export async function signCutOver(
   { etag, reason }: { etag: string; reason: string },
   acting: Acting,
 ): Promise<void> {
-  const { list, shown: _, etag: now, ...counts } = compared;
+  const { list, shown, etag: now, signed_at: _, ...counts } = compared;
   if (now !== etag)
     throw new AppError('PRECONDITION_FAILED', 'The comparison changed since it was reviewed. Compare again.');
   if (counts.missing_ids > 0)
     throw conflict(
       `${counts.missing_ids} deductions have no ID of the benefits service. See \`deductions list --placeholder open\`.`,
     );
+  const all = counts.differences + counts.signed_off;
+  if (all > LISTED_MAX)
+    throw conflict(
+      `${all} differences are too many to review: at most ${LISTED_MAX} are signed off. Correct the file, or how it is read.`,
+    );
   await transact(db, async (trx) => {
     const [first] = CUT_OVER_LISTS;
     const signed = list === first || (await isSigned(trx, employerId, first));
     if (!signed) throw conflict('Sign off the people first, then the deductions.');
-    const details = { list, ...counts, etag };
+    const details = { list, ...counts, etag, marks: shown.map(markOf) };
     await record(trx, acting, {
-      ...{ action: 'cut-over.sign', resource: resourceOf(employerId, list), employer: employerId },
+      ...{ action: SIGN, resource: resourceOf(employerId, list), employer: employerId },
       ...{ details, reason },
     });
   });
@@ -163,10 +182,20 @@ function resourceOf(employerId: string, list: CutOverList): string {
 }
 
 async function isSigned(trx: Trx, employerId: string, list: CutOverList): Promise<boolean> {
-  return (await lastRecordsOf(trx, resourceOf(employerId, list), ['cut-over.sign'])).size > 0;
+  return (await lastRecordsOf(trx, resourceOf(employerId, list), [SIGN])).size > 0;
 }
 
-async function sidesInFile(list: CutOverList, rows: Rows): Promise<{ rows: number; sides: Sides }> {
+/** Names a difference with its amounts, so that it is another one once it changes. */
+function markOf({ signed_off: _, ...difference }: Difference): string {
+  const hash = createHash('sha256').update(JSON.stringify(Object.entries(difference).sort()));
+  return hash.digest().subarray(0, MARK_BYTES).toString('base64url');
+}
+
+async function sidesInFile(
+  list: CutOverList,
+  rows: Rows,
+  today: string,
+): Promise<{ rows: number; sides: Sides }> {
   const problems = createProblems();
   const sides: Sides = new Map();
   let count = 0;
@@ -176,10 +205,17 @@ async function sidesInFile(list: CutOverList, rows: Rows): Promise<{ rows: numbe
       problems.add({ path: CUT_OVER_COLUMNS.list, rule: `must have at most ${CUT_OVER_ROWS_MAX} elements` });
       break;
     }
-    for (const { path, fields } of some) problems.add(...addRow(sides, list, path, fields));
+    for (const { path, fields } of some) {
+      if (isInEffect(fields, today)) problems.add(...addRow(sides, list, path, fields));
+    }
   }
   problems.assertNone();
   return { rows: count, sides };
+}
+
+/** Reports whether a row is in effect on a day, by the dates that it has. */
+function isInEffect({ effective_start = '', effective_end = '' }: GivenRow['fields'], day: string): boolean {
+  return effective_start.slice(0, 10) <= day && (effective_end === '' || effective_end.slice(0, 10) >= day);
 }
 
 function addRow(
@@ -286,13 +322,20 @@ function isNothing({ sums }: Side): boolean {
   );
 }
 
-function viewDifference(difference: Kind, here: Side | null, file: Side | null): Difference {
+function viewDifference(
+  difference: Kind,
+  here: Side | null,
+  file: Side | null,
+  marks: ReadonlySet<string>,
+): Difference {
   const { employee_id, deduction_id, line_of_coverage, taxability } = (here ?? file) as Side;
-  return {
+  const found = {
     ...{ difference, employee_id, deduction_id, line_of_coverage, taxability },
     here: here === null ? null : printed(here),
     file: file === null ? null : printed(file),
+    signed_off: false,
   };
+  return { ...found, signed_off: difference !== 'missing_id' && marks.has(markOf(found)) };
 }
 
 /** Returns `69.23 plus employer 161.53 biweekly`. */
@@ -305,11 +348,12 @@ function printed({ sums }: Side): string {
 }
 
 function sortKey({
+  signed_off,
   difference,
   employee_id,
   line_of_coverage,
   taxability,
   deduction_id,
 }: Difference): string {
-  return JSON.stringify([difference, employee_id, line_of_coverage, taxability, deduction_id]);
+  return JSON.stringify([signed_off, difference, employee_id, line_of_coverage, taxability, deduction_id]);
 }

@@ -1,4 +1,5 @@
 /** Files of rows that an employer's file format reads, with its payroll codes. */
+import { CENSUS_FILE } from '../../census/reading.ts';
 import { folded } from '../../contract/meant.ts';
 import type { SharedNow } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -116,8 +117,8 @@ export function throughPayrollFormat(
 async function throughFile(
   { db, sharedNow }: Parts,
   employer_id: string,
-  kind: RowKindName,
-  rowFile: RowFile,
+  kind: FileKindName,
+  rowFile: Pick<RowFile, 'kind' | 'records'>,
 ): Promise<Through | null> {
   const stored = await readFormat(db, employer_id, kind);
   if (stored === null) return null;
@@ -158,6 +159,32 @@ async function throughFile(
 async function* startingWith<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerator<T> {
   yield first;
   yield* rest;
+}
+
+/** Returns how payroll's lists before the first run are read: people as a census, and deductions as an import. */
+export function throughListFormat(
+  parts: Parts,
+  employerId: string,
+  list: 'people' | 'deductions',
+  columns: readonly string[],
+): Promise<Through | null> {
+  const isPeople = list === 'people';
+  return throughFile(parts, employerId, isPeople ? 'census' : 'deductions', {
+    kind: isPeople ? CENSUS_FILE : DEDUCTIONS_FILE,
+    records: (records, codes) => withColumns(isPeople ? records : byCode(records, codes), columns),
+  });
+}
+
+/** Yields records without other columns. */
+async function* withColumns(
+  records: AsyncGenerator<CsvRecord>,
+  columns: readonly string[],
+): AsyncGenerator<CsvRecord> {
+  let kept: number[] | null = null;
+  for await (const record of records) {
+    kept ??= record.cells.flatMap((name, index) => (columns.includes(name) ? [index] : []));
+    yield { ...record, cells: kept.map((index) => record.cells[index] ?? '') };
+  }
 }
 
 /** Proposes a format, and checks the file as it would be read with it. `before`: the employer's format. */

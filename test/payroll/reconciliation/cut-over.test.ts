@@ -108,3 +108,34 @@ test('people are signed off first, deductions once no ID is missing, and each as
     { resource_id: 'acme/deductions', details: /"missing_ids":0/ },
   ]);
 });
+
+test('a difference that is signed off stays known until it changes', async (t, { db }) => {
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  const people = async (...ids: string[]) =>
+    compare(db, 'people', ...ids.map((employee_id) => ({ employee_id })));
+  const first = await people('emp-1');
+  t.match(first, { differences: 1, signed_off: 0, signed_at: null });
+  await signCutOver(db, EMPLOYER, first, { etag: first.etag, reason: 'starts in May' }, acting(LATELY));
+  const { shown, ...again } = await people('emp-1', 'emp-3');
+  t.match(again, { differences: 1, signed_off: 1, signed_at: LATELY });
+  t.match(shown, [
+    { employee_id: 'emp-3', signed_off: false },
+    { employee_id: 'emp-2', signed_off: true },
+  ]);
+  const deductions = () => compare(db, 'deductions', MEDICAL);
+  const missing = await deductions();
+  await signCutOver(db, EMPLOYER, missing, { etag: missing.etag, reason: 'begins in May' }, acting(LATELY));
+  t.match(await deductions(), { differences: 0, signed_off: 1 });
+  await deduct(db, 'e1', { id: 'ded-1', employee_id: 'emp-1', member_contribution: '151.00' });
+  t.match(await deductions(), { differences: 1, signed_off: 0 }, 'another difference of the same deduction');
+});
+
+test('a row counts on the days of its deduction', async (t, { db }) => {
+  await staged(db);
+  const ended = { ...MEDICAL, effective_start: '2026-01-01', effective_end: '2026-07-09T00:00:00Z' };
+  const later = { ...MEDICAL, effective_start: '2026-07-11' };
+  t.match(await compare(db, 'deductions', ended, later, { ...MEDICAL, effective_end: TODAY }), {
+    ...{ rows: 3, same: 1 },
+  });
+});

@@ -238,8 +238,8 @@ function fileForm(
     <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">
       <div class="field">
         <label for="file">${label}</label>
-        <input id="file" class="drop" name="file" type="file" accept=${accepted.join(',')} aria-describedby="file-hint" required />
-        <p class="hint" id="file-hint">Choose a file or drop it here. CSV, JSON or NDJSON in UTF-8, at most 64 MiB. A CSV of payroll is read through the employer’s file format.</p>
+        <input id="file" class="drop" name="file" type="file" accept=${`.xlsx,${accepted.join(',')}`} aria-describedby="file-hint" required />
+        <p class="hint" id="file-hint">Choose a file or drop it here. Excel, CSV, JSON or NDJSON, at most 64 MiB. A file with payroll’s own columns is read through the employer’s file format.</p>
       </div>
       <div class="actions">
         <button type="submit" class="while-unchanged">${button}</button>
@@ -258,14 +258,17 @@ function fileForm(
   `;
 }
 
-function fileOf({ filename, file: content }: Upload): UploadedFile {
+export function fileOf({ filename, file: content }: Upload): UploadedFile {
   const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
-  const type = (ROW_TYPES as Readonly<Record<string, string>>)[ending.toLowerCase()];
-  if (type === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .csv, .json or .ndjson file.');
+  // The content shows whether it is a workbook.
+  const types: Readonly<Record<string, string>> = { ...ROW_TYPES, xlsx: ROW_TYPES.csv };
+  const type = types[ending.toLowerCase()];
+  if (type === undefined)
+    throw new Refusal('INVALID_REQUEST', 'Choose a .xlsx, .csv, .json or .ndjson file.');
   return { content, headers: { 'content-type': type } };
 }
 
-function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
+export function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
   const more = errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : '';
   return html`
     <section aria-labelledby="rejected">
