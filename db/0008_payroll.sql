@@ -178,24 +178,22 @@ CREATE TABLE run_employees (
   PRIMARY KEY (freeze_id, employee_id)
 );
 
--- What a run settles: one row per line that takes an open item, whose `settles` is the earlier run or the opening item, and
--- one per share that a final check takes, whose `settles` is the pay date. Written with its lines.
+-- What a run settles: one row per line that takes an open item, whose `settles` is the item's id, and one per share that a
+-- final check takes, whose `settles` is the pay date. `earlier_run_id` is the run that an item is of. Written with its lines.
 CREATE TABLE run_settlements (
-  freeze_id        TEXT NOT NULL,
-  employee_id      TEXT NOT NULL,
-  settles_kind     TEXT NOT NULL CHECK (settles_kind = 'run' OR settles_kind = 'opening' OR settles_kind = 'pay_date'),
-  settles          TEXT NOT NULL,
-  kind             TEXT NOT NULL CHECK (kind = 'regular' OR kind = 'adjustment' OR kind = 'arrears'),
-  deduction_id     TEXT NOT NULL,
-  line_of_coverage TEXT NOT NULL,
-  taxability       TEXT NOT NULL,
-  member_amount    TEXT NOT NULL,
-  employer_amount  TEXT NOT NULL,
-  CHECK ((kind = 'regular') = (settles_kind = 'pay_date')),
-  PRIMARY KEY (freeze_id, employee_id, settles_kind, settles, kind, deduction_id, line_of_coverage, taxability)
+  freeze_id       TEXT NOT NULL,
+  employee_id     TEXT NOT NULL,
+  kind            TEXT NOT NULL CHECK (kind = 'item' OR kind = 'share'),
+  settles         TEXT NOT NULL,
+  deduction_id    TEXT NOT NULL,
+  earlier_run_id  TEXT,
+  member_amount   TEXT NOT NULL,
+  employer_amount TEXT NOT NULL,
+  CHECK (kind = 'item' OR earlier_run_id IS NULL),
+  PRIMARY KEY (freeze_id, employee_id, settles, deduction_id)
 );
 
-CREATE INDEX run_settlements_of ON run_settlements (settles, employee_id);
+CREATE INDEX run_settlements_of_run ON run_settlements (earlier_run_id);
 CREATE INDEX run_settlements_of_employee ON run_settlements (employee_id, freeze_id);
 
 -- The earlier runs whose differences and arrears a run was computed with: the latest report of amounts taken, and whether

@@ -137,12 +137,10 @@ export interface Tables {
   run_settlements: {
     freeze_id: string;
     employee_id: string;
-    settles_kind: 'run' | 'opening' | 'pay_date';
+    kind: 'item' | 'share';
     settles: string;
-    kind: 'regular' | 'adjustment' | 'arrears';
     deduction_id: string;
-    line_of_coverage: string;
-    taxability: string;
+    earlier_run_id: string | null;
     member_amount: string;
     employer_amount: string;
   };

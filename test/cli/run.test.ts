@@ -107,13 +107,16 @@ test('lines print as a table, as CSV, or as one JSON object per line', async (t,
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /No lines/ });
 });
 
-test('a line names the opening item that it takes', async (t, { db, env, file, run }) => {
+test('a line names the open item that it takes', async (t, { db, env, file, run }) => {
   const header = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
   const opening = file('opening.csv', `${header}\nold-7,emp-1,medical,pre_tax,12.50,0.00,2026-01-02\n`);
   await here(t, env, ['items', 'open', opening, '--employer', EMPLOYER]);
   await setPolicy(db, { open_items: 'include' });
   await run('create', 'r1', ...optionsOn(PAY_DATE));
-  t.match((await run('lines', 'r1')).stdout, /\$12\.50 [^\n]*\n +arrears of opening item old-7/);
+  t.match(
+    (await run('lines', 'r1')).stdout,
+    /\$12\.50 [^\n]*\n +arrears of opening:old-7:emp-1::medical:pre_tax/,
+  );
 });
 
 test('a problem of several decisions names its option once', async (t, { cli, file }) => {

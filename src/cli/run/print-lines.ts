@@ -28,10 +28,9 @@ function printLine(out: Output, line: ShownLine): void {
   const amounts = [line.member_amount, line.employer_amount].map((amount) =>
     dollars(amount).padStart(LINE_AMOUNT_WIDTH),
   );
-  const settled = line.adjustment_for ?? `opening item ${line.opening_id}`;
   const details = [
     line.taxability,
-    line.kind === 'regular' ? '' : `${line.kind} of ${settled}`,
+    line.kind === 'regular' ? '' : `${line.kind} of ${line.adjustment_for ?? line.item_id}`,
     changeOf(line),
     amountChangeOf(line),
     line.payroll_code === null ? '' : `code ${line.payroll_code}`,

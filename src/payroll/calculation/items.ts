@@ -36,6 +36,10 @@ export function itemIdentity(id: string): ItemIdentity | null {
   };
 }
 
+export function isAdjustment({ kind }: Pick<ItemIdentity, 'kind'>): boolean {
+  return kind === 'adjustment' || kind === 'missed_check';
+}
+
 function decoded(id: string): string[] {
   try {
     return id.split(':').map(decodeURIComponent);

@@ -88,7 +88,6 @@ const CODES = {
 /** What a line of an open item settles. */
 const SETTLES = {
   adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
-  opening_id: nullableText('The opening item that an arrears line settles.'),
   item_id: nullableText('The open item that the line takes. Null for a regular line.'),
   outstanding_after: nullable(
     amountField(
@@ -173,7 +172,6 @@ export type Line = Pick<LineRecord, 'kind' | 'shares' | 'flags' | 'explanation'>
 
 export const NO_ITEM = {
   adjustment_for: null,
-  opening_id: null,
   item_id: null,
   outstanding_after: null,
   adjustment_pay_date: null,
@@ -222,7 +220,6 @@ export function lineRecord(line: Line): LineRecord {
     employer_amount: amountOf(amounts.employer),
     kind: line.kind,
     adjustment_for: settles.adjustment_for,
-    opening_id: settles.opening_id,
     item_id: settles.item_id,
     outstanding_after: amountOrNull(settles.outstanding_after),
     adjustment_pay_date: settles.adjustment_pay_date,
@@ -274,33 +271,9 @@ export function regularLineOf(lines: readonly Line[], deductionId: string): Line
   return lines.find(({ kind, account }) => kind === 'regular' && account.deduction_id === deductionId);
 }
 
-/** What a line settles: an earlier run, or an opening item. */
-type Settled = { settles_kind: 'run' | 'opening'; settles: string };
-
-type Sourced = Pick<LineRecord, 'adjustment_for' | 'opening_id'>;
-
-/** Returns what a line settles that takes an open item. */
-export function sourceOf({ adjustment_for, opening_id }: Sourced): Settled {
-  return adjustment_for === null
-    ? { settles_kind: 'opening', settles: opening_id ?? '' }
-    : { settles_kind: 'run', settles: adjustment_for };
-}
-
-type Keyed = Pick<LineRecord, 'kind' | 'deduction_id' | 'line_of_coverage' | 'taxability'>;
-
-/** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */
-export function lineKey(line: Keyed & Sourced): string {
-  return line.kind === 'regular'
-    ? regularLineKey(line.deduction_id)
-    : itemLineKey({ ...line, ...sourceOf(line) });
-}
-
-/** Returns the key of the line that takes an open item. */
-export function itemLineKey(line: Keyed & Settled): string {
-  const { kind, deduction_id, settles_kind, settles, line_of_coverage, taxability } = line;
-  // A run id has no colon.
-  const source = settles_kind === 'run' ? settles : `opening:${settles}`;
-  return `${kind} ${deduction_id} ${source} ${line_of_coverage} ${taxability}`;
+/** Identifies a line among those of its employee in its run: by the open item that it takes, or by its deduction. */
+export function lineKey({ item_id, deduction_id }: Pick<LineRecord, 'item_id' | 'deduction_id'>): string {
+  return item_id ?? regularLineKey(deduction_id);
 }
 
 export function regularLineKey(deductionId: string): string {

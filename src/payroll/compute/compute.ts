@@ -1,6 +1,6 @@
 /** Computes a run from the ledger, some employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
-import { byText, LINE_KINDS, type Line, NO_ITEM, sourceOf } from '../calculation/line.ts';
+import { byText, LINE_KINDS, type Line } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type Reading, readEmployees } from './employees.ts';
@@ -40,19 +40,14 @@ function linesOfPaycheck(computation: Computation, employee: RunEmployee): Line[
   return lines;
 }
 
-/** By kind, line of coverage, deduction, run or opening item that the line settles, and taxability. */
+/** By kind, line of coverage, deduction, and the earlier run and open item that the line settles. */
 function byPlace(line: Line, other: Line): number {
   const [account, otherAccount] = [line.account, other.account];
   return (
     LINE_KINDS.indexOf(line.kind) - LINE_KINDS.indexOf(other.kind) ||
     byText(account.line_of_coverage, otherAccount.line_of_coverage) ||
     byText(account.deduction_id, otherAccount.deduction_id) ||
-    bySource(line, other) ||
-    byText(account.taxability, otherAccount.taxability)
+    byText(line.settles?.adjustment_for ?? '', other.settles?.adjustment_for ?? '') ||
+    byText(line.settles?.item_id ?? '', other.settles?.item_id ?? '')
   );
-}
-
-function bySource(line: Line, other: Line): number {
-  const [source, otherSource] = [sourceOf(line.settles ?? NO_ITEM), sourceOf(other.settles ?? NO_ITEM)];
-  return byText(source.settles_kind, otherSource.settles_kind) || byText(source.settles, otherSource.settles);
 }

@@ -1,6 +1,12 @@
 /** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
 import { printReadable } from '../../money.ts';
-import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
+import {
+  type ItemIdentity,
+  type ItemKind,
+  isAdjustment,
+  itemId,
+  itemIdentity,
+} from '../calculation/items.ts';
 import {
   type Because,
   type Election,
@@ -14,7 +20,7 @@ import { adjustmentLines, type TakenLine } from './adjustments.ts';
 import { contentOn } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
-import type { EarlierRun, Payee, Payout, TakenItem } from './payout.ts';
+import type { EarlierRun, Payee, Payout } from './payout.ts';
 
 /**
  * `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. `isPartlyCovered`: other runs
@@ -46,7 +52,7 @@ function adjustmentsOf(
   attended: readonly Attended[],
 ): ItemAmount[] {
   const wasIn = employee.earlierLines.attended.has(earlier.freezeId);
-  const settled = settledLines(payout, employee, earlier, 'adjustment');
+  const settled = settledLines(payout, employee, earlier, isAdjustment);
   const adjustments = adjustmentLines(payout, employee, earlier, attended, settled);
   return adjustments.map(({ line, isInTime, isPartlyCovered }) => ({
     ...itemOf(wasIn ? 'adjustment' : 'missed_check', earlier.runId, earlier.run.pay_date, line),
@@ -73,7 +79,7 @@ function arrearsOf(payout: Payout, employee: Payee, earlier: EarlierRun): ItemAm
     });
   });
   const known = new Set(items.map(({ id }) => id));
-  const returned = settledLines(payout, employee, earlier, 'arrears').map((line) =>
+  const returned = settledLines(payout, employee, earlier, ({ kind }) => kind === 'arrears').map((line) =>
     arrearsItem(payout, earlier, line, 0n, {
       because: isVoided && voidedAt !== null ? { kind: 'void', id: runId, received_at: voidedAt } : null,
       words: isVoided ? 'was voided' : 'was taken in full',
@@ -104,7 +110,7 @@ function openingOf(payout: Payout, employee: Payee, opening: OpeningItem): ItemA
   const day = payout.dayInWords(pay_date);
   const item = arrearsLine(payout, line, {
     amounts: amount,
-    settles: { ...NO_ITEM, opening_id, adjustment_pay_date: pay_date },
+    settles: { ...NO_ITEM, adjustment_pay_date: pay_date },
     explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
   });
   return itemOf('opening', opening_id, pay_date, item);
@@ -140,26 +146,20 @@ function settledLines(
   payout: Payout,
   employee: Payee,
   { runId, freezeId }: EarlierRun,
-  kind: TakenItem['kind'],
+  isWanted: (item: ItemIdentity) => boolean,
 ): TakenLine[] {
   const { takenItems, earlierLines } = employee;
-  const taken = takenItems.filter((item) => item.kind === kind && !item.isOpening && item.source === runId);
-  const paid = paidDirectly(employee)
-    .flatMap(({ item_id }) => itemIdentity(item_id ?? '') ?? [])
-    .filter((item) => item.source === runId && item.kind !== 'opening')
-    .filter((item) => (item.kind === 'arrears') === (kind === 'arrears'))
-    .map((item) => ({ ...item, deduction_id: item.deduction_id ?? '' }));
-  if (taken.length === 0 && paid.length === 0) return [];
-  const accounts = new Map(
-    [...taken, ...paid].map((item) => [
-      JSON.stringify([item.deduction_id, item.line_of_coverage, item.taxability]),
-      item,
-    ]),
-  );
+  const ids = new Set([
+    ...takenItems.flatMap(({ itemId, earlierRunId }) => (earlierRunId === runId ? itemId : [])),
+    ...paidDirectly(employee).flatMap(({ item_id }) => item_id ?? []),
+  ]);
+  const items = [...ids]
+    .flatMap((id) => itemIdentity(id) ?? [])
+    .filter((item) => item.source === runId && isWanted(item));
   const frozen = earlierLines.frozen.get(freezeId) ?? [];
-  return [...accounts.values()].map(({ deduction_id, line_of_coverage, taxability }) => {
-    const line = regularLineOf(frozen, deduction_id);
-    const bare = bareLine(payout, employee, { deduction_id, line_of_coverage, taxability });
+  return items.map((item) => {
+    const line = regularLineOf(frozen, item.deduction_id ?? '');
+    const bare = bareLine(payout, employee, item);
     return line === undefined ? bare : { ...bare, election: line.election };
   });
 }

@@ -1,7 +1,7 @@
 /** The open items of an employee: what payroll still owes or is owed, with what was decided about it. Pure. */
 import type { Flag } from '../../formats/flags.ts';
 import type { Cents } from '../../money.ts';
-import { ITEM_KINDS, type ItemIdentity, isNothing } from '../calculation/items.ts';
+import { ITEM_KINDS, isAdjustment, isNothing } from '../calculation/items.ts';
 import { byText, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';
@@ -10,7 +10,6 @@ import { type OpenItem, type Standing, standingOf } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 import type { Payee, Payout } from './payout.ts';
 import { isGone } from './population.ts';
-import { isTakenOf } from './taken-items.ts';
 
 /**
  * Returns the items of an employee, settled ones too, in the order in which runs take them. `attended`: the runs that the
@@ -46,7 +45,7 @@ type StandingItem = { amount: ItemAmount; standing: Standing };
 function standingOfItem({ payday }: Payout, employee: Payee, item: ItemAmount): Standing {
   return standingOf(
     item.line.amounts,
-    employee.takenItems.filter((taken) => isTakenOf(taken, item.identity)),
+    employee.takenItems.filter(({ itemId }) => itemId === item.id),
     employee.decisions.filter(({ item_id }) => item_id === null || item_id === item.id),
     payday.pay_date,
   );
@@ -67,10 +66,6 @@ function netsOf(items: readonly StandingItem[]): Map<string, Cents> {
 function netOf({ identity, isInTime }: ItemAmount): string | null {
   if (!isAdjustment(identity) || identity.taxability !== 'pre_tax' || isInTime) return null;
   return `${identity.line_of_coverage} ${identity.source}`;
-}
-
-export function isAdjustment({ kind }: ItemIdentity): boolean {
-  return kind === 'adjustment' || kind === 'missed_check';
 }
 
 function needsDecision({ payday }: Payout, item: Omit<OpenItem, 'needsDecision'>): boolean {

@@ -78,15 +78,11 @@ type TakenShare = {
 
 /** The amounts that a run took of an open item. `decisions`: the number of the newest decision that the run knew. */
 export type TakenItem = Sides & {
+  itemId: string;
+  /** The earlier run that the item is of; null for an opening item. */
+  earlierRunId: string | null;
   runId: string;
   decisions: number;
-  /** The line that took it names the item by these fields. `source`: the earlier run or the opening item. */
-  kind: 'adjustment' | 'arrears';
-  isOpening: boolean;
-  source: string;
-  deduction_id: string;
-  line_of_coverage: string;
-  taxability: string;
 };
 
 /** A regular run, not voided, that an employee was in, or belongs in by today's facts. */

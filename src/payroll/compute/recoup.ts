@@ -1,8 +1,8 @@
 /** The most that a run takes of an employee's items for a line of coverage: the policy `recoup`. Pure. */
 import { type Cents, decimal, parseAmount, printReadable, rounded } from '../../money.ts';
+import { isAdjustment } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { isAdjustment } from './open-items.ts';
 import type { Unit } from './takeable.ts';
 
 /** Returns the limit for a line of coverage, in cents and in words; null: no limit. */

@@ -12,7 +12,7 @@ export type Reopened = Pick<Payee, 'reopened' | 'revised'>;
 /** Returns the earlier runs that may have open items of an employee: most often none. */
 export function reopenedRuns({ earlier }: Payout, employee: Payee): Reopened {
   const settledRuns = new Set([
-    ...employee.takenItems.map(({ source }) => source),
+    ...employee.takenItems.map(({ earlierRunId }) => earlierRunId),
     ...paidDirectly(employee).map(({ run_id }) => run_id),
   ]);
   const newest = newestPosition(employee);

@@ -1,10 +1,10 @@
 /** Which open items a run may take: by policy and decisions, groups together ("Open items" in docs/reconciliation.md). Pure. */
 import type { Cents } from '../../money.ts';
+import { isAdjustment } from '../calculation/items.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type Group, groupsOf } from './item-groups.ts';
 import type { OpenItem } from './item-state.ts';
-import { isAdjustment } from './open-items.ts';
 
 /** Why a run leaves out an item that is outstanding. `refund_waits`: its refund is more than the paycheck takes. */
 type LeftOut = 'not_named' | 'other_tax_year' | 'held' | 'undecided' | 'needs_decision' | 'refund_waits';

@@ -1,7 +1,4 @@
 /** The rows of a report of amounts taken, and the lines that they name. */
-import Type, { type Static } from 'typebox';
-import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
-import { closed, nullable, nullableText, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import {
@@ -13,37 +10,15 @@ import {
 } from '../../formats/rows.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { amountOf, type Cents, centsOf, parseAmount } from '../../money.ts';
-import { LINE_KINDS, type LineRecord } from '../calculation/line.ts';
+import type { LineRecord } from '../calculation/line.ts';
 import { frozenLines, storedRecords } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
-
-const optional = (description: string) => Type.Optional(nullableText(description));
-
-/** The values of fields that have a few. */
-const CHOICES: Readonly<Record<string, readonly string[]>> = {
-  kind: LINE_KINDS,
-  line_of_coverage: LINES_OF_COVERAGE,
-  taxability: TAXABILITIES,
-};
-const choice = (name: string, description: string) =>
-  Type.Optional(nullable({ ...text(description), enum: [...(CHOICES[name] ?? [])] }));
-
-/** A row names one line by enough of these fields to distinguish it from the employee's others. */
-export const NamedLine = closed({
-  deduction_id: optional('The deduction.'),
-  line_of_coverage: choice('line_of_coverage', 'The line of coverage.'),
-  payroll_code: optional('The payroll code.'),
-  kind: choice('kind', 'The kind of line: regular, adjustment or arrears.'),
-  adjustment_for: optional('The earlier run that the line settles.'),
-  opening_id: optional('The opening item that the line settles.'),
-  taxability: choice('taxability', 'The taxability: a corrected one is settled by two lines.'),
-});
-const NAMING = Object.keys(NamedLine.properties) as (keyof Static<typeof NamedLine>)[];
+import { NAMING_CHOICES, NAMING_FIELDS } from '../settings/payroll-file.ts';
 
 export const TAKEN_COLUMNS: Columns = {
   list: 'lines',
   required: ['employee_id', 'amount'],
-  optional: [...NAMING, 'over'],
+  optional: [...NAMING_FIELDS, 'over'],
   flags: ['over'],
 };
 
@@ -87,7 +62,7 @@ function linesOfRow(
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
   const taken = parseAmount(amount);
   if (taken === null) return amountProblem(`${path}.amount`, amount);
-  for (const [name, values] of Object.entries(CHOICES)) {
+  for (const [name, values] of Object.entries(NAMING_CHOICES)) {
     const value = fields[name];
     const problem = value === undefined ? null : choiceProblem(`${path}.${name}`, values, value);
     if (problem !== null) return problem;
@@ -101,12 +76,12 @@ function linesOfRow(
     return { path: `${path}.employee_id`, rule: `is not in the run${censusHas(near.get(employee_id))}` };
   }
   const positive = lines.filter((line) => centsOf(line.member_amount) > 0n);
-  const isWholePaycheck = taken === 0n && NAMING.every((name) => fields[name] === undefined);
+  const isWholePaycheck = taken === 0n && NAMING_FIELDS.every((name) => fields[name] === undefined);
   if (isWholePaycheck && positive.length > 0) {
     return positive.map((line) => ({ path, line, taken, owed: centsOf(line.member_amount) }));
   }
   const named = lines.filter((line) =>
-    NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
+    NAMING_FIELDS.every((name) => fields[name] === undefined || fields[name] === line[name]),
   );
   const [line, ...rivals] = named;
   if (line === undefined && isNothing) return [];
@@ -119,7 +94,7 @@ function linesOfRow(
     });
   }
   if (rivals.length > 0) {
-    const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
+    const distinguishing = NAMING_FIELDS.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
     return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
   }
   const member = centsOf(line.member_amount);

@@ -37,7 +37,6 @@ const COLUMNS = [
   'employer_difference',
   'adjustment_pay_date',
   'replaces_deduction_id',
-  'opening_id',
   'item_id',
   'outstanding_after',
 ] as const;

@@ -42,7 +42,7 @@ export const Verification = component(
       closed({
         employee_id: text('The employee.'),
         line: nullableText(
-          "The kind, deduction and run of the line. Null if the difference is the employee's presence in the run.",
+          "The open item of the line, or `regular` and its deduction. Null if the difference is the employee's presence in the run.",
         ),
         frozen: Type.Unknown({ description: 'The finalized value. Null if there was none.' }),
         computed: Type.Unknown({ description: 'The recomputed value. Null if there is none.' }),

@@ -1,39 +1,36 @@
 /** The settlements of a run: one row per line that takes an open item, and one per share of a final check. */
-import { type Insertable, sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { amountOf } from '../../money.ts';
-import { type Line, sourceOf } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 
-export type Settlement = Insertable<Tables['run_settlements']>;
+export type Settlement = Selectable<Tables['run_settlements']>;
 
 /** Returns the rows of an employee's lines. */
 export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settlement[] {
-  return lines.flatMap((line): Settlement[] => {
-    const { kind, amounts, settles } = line;
-    const { employee_id, deduction_id, line_of_coverage, taxability } = line.account;
-    const of = { freeze_id, employee_id, kind, deduction_id, line_of_coverage, taxability };
-    if (settles === null)
-      return (line.shares ?? []).map(({ pay_date, ...share }) => ({
-        ...of,
-        settles_kind: 'pay_date',
-        settles: pay_date,
-        ...share,
-      }));
-    const [member_amount, employer_amount] = [amountOf(amounts.member), amountOf(amounts.employer)];
-    return [{ ...of, ...sourceOf(settles), member_amount, employer_amount }];
+  return lines.flatMap(({ account, amounts, settles, shares }): Settlement[] => {
+    const of = { freeze_id, employee_id: account.employee_id, deduction_id: account.deduction_id };
+    if (settles === null) {
+      const share = { ...of, kind: 'share' as const, earlier_run_id: null };
+      return (shares ?? []).map(({ pay_date, ...taken }) => ({ ...share, settles: pay_date, ...taken }));
+    }
+    const item: Settlement = {
+      ...{ ...of, kind: 'item', settles: settles.item_id as string, earlier_run_id: settles.adjustment_for },
+      member_amount: amountOf(amounts.member),
+      employer_amount: amountOf(amounts.employer),
+    };
+    return [item];
   });
 }
 
 const COLUMNS = [
   'freeze_id',
   'employee_id',
-  'settles_kind',
-  'settles',
   'kind',
+  'settles',
   'deduction_id',
-  'line_of_coverage',
-  'taxability',
+  'earlier_run_id',
   'member_amount',
   'employer_amount',
 ] as const;
@@ -48,24 +45,14 @@ export function settlementsUnder(db: Db, freezeId: string): Promise<Settlement[]
   return db.selectFrom('run_settlements').selectAll().where('freeze_id', '=', freezeId).execute();
 }
 
-/** A line that took an open item. `settles`: the earlier run, or the opening item. */
-export type ItemSettlement = Omit<Settlement, 'settles_kind' | 'kind'> & {
-  settles_kind: 'run' | 'opening';
-  kind: 'adjustment' | 'arrears';
-};
-
 /** Returns which open items of employees final runs and freezes took, in no order. */
-export async function itemSettlementsOf(
-  db: Db | Trx,
-  employees: readonly string[],
-): Promise<ItemSettlement[]> {
-  const rows = await db
+export function itemSettlementsOf(db: Db | Trx, employees: readonly string[]): Promise<Settlement[]> {
+  return db
     .selectFrom('run_settlements')
     .selectAll()
     .where(isOneOf(db, 'employee_id', employees))
-    .where('settles_kind', '<>', sql.lit('pay_date'))
+    .where('kind', '=', sql.lit('item'))
     .execute();
-  return rows as ItemSettlement[];
 }
 
 /** Returns which of these freezes took an open item. */
@@ -76,7 +63,7 @@ export async function freezesTakingItems(db: Db | Trx, freezeIds: readonly strin
     .select('freeze_id')
     .distinct()
     .where(isOneOf(db, 'freeze_id', freezeIds))
-    .where('settles_kind', '<>', sql.lit('pay_date'))
+    .where('kind', '=', sql.lit('item'))
     .execute();
   return new Set(rows.map(({ freeze_id }) => freeze_id));
 }
@@ -93,7 +80,7 @@ export async function sharesUnder(
     .select(['freeze_id', 'employee_id', 'deduction_id', 'settles'])
     .where(isOneOf(db, 'freeze_id', freezeIds))
     .$if(only !== null, (query) => query.where(isOneOf(db, 'employee_id', only as readonly string[])))
-    .where('settles_kind', '=', sql.lit('pay_date'))
+    .where('kind', '=', sql.lit('share'))
     .orderBy('settles')
     .orderBy('freeze_id')
     .orderBy('deduction_id')
@@ -107,11 +94,7 @@ export async function settledBy(db: Db | Trx, runId: string): Promise<string[]> 
     .select('run_id')
     .where('state', '=', sql.lit('finalized'))
     .where('freeze_id', 'in', (eb) =>
-      eb
-        .selectFrom('run_settlements')
-        .select('freeze_id')
-        .where('settles', '=', runId)
-        .where('settles_kind', '=', sql.lit('run')),
+      eb.selectFrom('run_settlements').select('freeze_id').where('earlier_run_id', '=', runId),
     )
     .orderBy('pay_date')
     .orderBy('run_id')

@@ -1,6 +1,7 @@
 /** The kind of file that payroll writes and reads: amounts taken, payroll's own figures, and the lines of a run. */
-import type { TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { closed, nullable, nullableText, text } from '../../contract/fields.ts';
 import { folded, type Meaning } from '../../contract/meant.ts';
 import type { Problem } from '../../errors.ts';
 import type { CsvRecord } from '../../formats/csv.ts';
@@ -9,11 +10,27 @@ import { AMOUNT_PATTERN, AMOUNT_RULE } from '../../money.ts';
 import { LINE_KINDS } from '../calculation/line.ts';
 import type { PayrollCode } from './codes.ts';
 
-/** The fields that name the line of an amount. */
-export const NAMING_FIELDS = [
-  ...['payroll_code', 'line_of_coverage', 'deduction_id', 'taxability'],
-  ...['kind', 'adjustment_for', 'opening_id'],
-] as const;
+/** The values of naming fields that have a few. */
+export const NAMING_CHOICES = {
+  line_of_coverage: LINES_OF_COVERAGE,
+  kind: LINE_KINDS,
+  taxability: TAXABILITIES,
+} as const;
+
+const optional = (description: string) => Type.Optional(nullableText(description));
+const choice = (name: keyof typeof NAMING_CHOICES, description: string) =>
+  Type.Optional(nullable({ ...text(description), enum: [...NAMING_CHOICES[name]] }));
+
+/** The fields that name the line of an amount, enough of them to distinguish it from the employee's others. */
+export const NamedLine = closed({
+  deduction_id: optional('The deduction.'),
+  line_of_coverage: choice('line_of_coverage', 'The line of coverage.'),
+  payroll_code: optional('The payroll code.'),
+  kind: choice('kind', 'The kind of line: regular, adjustment or arrears.'),
+  item_id: optional('The open item that the line takes.'),
+  taxability: choice('taxability', 'The taxability.'),
+});
+export const NAMING_FIELDS = Object.keys(NamedLine.properties) as (keyof Static<typeof NamedLine>)[];
 
 /** The fields that a file has in common with its run. */
 export const RUN_FIELDS = ['run_id', 'pay_date', 'period_start', 'period_end'] as const;
@@ -44,9 +61,7 @@ export const PAYROLL_FILE: FileKind = {
   schemas: new Map<string, TSchema>([
     ...[...SIDES, 'amount', 'amount[0]'].map((name): [string, TSchema] => [name, AMOUNT]),
     ...['pay_date', 'period_start', 'period_end'].map((name): [string, TSchema] => [name, DATE]),
-    ['line_of_coverage', oneOf(LINES_OF_COVERAGE)],
-    ['taxability', oneOf(TAXABILITIES)],
-    ['kind', oneOf(LINE_KINDS)],
+    ...Object.entries(NAMING_CHOICES).map(([name, values]): [string, TSchema] => [name, oneOf(values)]),
     ['over', oneOf(['true', 'false'])],
   ]),
   words: {
@@ -105,7 +120,7 @@ export type Target = 'taken' | 'audit';
 export const PAYROLL_COLUMNS = {
   taken: ['employee_id', ...NAMING_FIELDS, 'amount', 'over'],
   audit: ['employee_id', 'deduction_id', 'payroll_code', 'line_of_coverage', ...SIDES],
-} as const satisfies Record<Target, readonly string[]>;
+} satisfies Record<Target, readonly string[]>;
 
 type Entry = { readonly [name: string]: string };
 

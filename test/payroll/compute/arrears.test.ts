@@ -41,18 +41,11 @@ async function staged(t: Test, places = [2]): Promise<Db> {
 
 const test = onEitherEngine.with(staged);
 
-/** Reports amounts taken for lines of e, written as `a 4.00` or, with the kind and run, `a 4.00 arrears r2`. */
+/** Reports amounts taken for lines of e, written as `a 4.00` or, with the kind, `a 4.00 arrears`. */
 async function took(db: Db, runId: string, ...amounts: string[]): Promise<void> {
   const rows = amounts.map((line) => {
-    const [deduction_id = '', amount = '', kind = 'regular', adjustment_for] = line.split(' ');
-    return {
-      employee_id: 'e',
-      deduction_id,
-      amount,
-      over: 'true',
-      kind,
-      ...(adjustment_for && { adjustment_for }),
-    };
+    const [deduction_id = '', amount = '', kind = 'regular'] = line.split(' ');
+    return { employee_id: 'e', deduction_id, amount, over: 'true', kind };
   });
   await taken(db, runId, ...rows);
 }
@@ -112,7 +105,7 @@ test('a new report after its arrears were collected changes what is owed', async
 test('an amount not taken on a line that settles an item stays in that item', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', await including(db, 3));
-  await took(db, 'r3', 'a 7.00', 'a 1.00 arrears r2');
+  await took(db, 'r3', 'a 7.00', 'a 1.00 arrears');
   t.strictSame(await arrears(db, {}, 4), ['a r2 5.00 0.00', 'a r3 3.00 0.00']);
   await finalized(db, 'r4', await including(db, 4));
   t.strictSame(await arrears(db, {}, 5), []);
@@ -126,7 +119,7 @@ test('arrears are separate from adjustments', async (t, db) => {
   await finalized(db, 'r3', await including(db, 3));
   const due = (await linesOf(db, 'r3')).filter((line) => line.kind !== 'regular');
   t.strictSame(due.map(brief), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
-  await took(db, 'r3', 'a 0.00 adjustment r2');
+  await took(db, 'r3', 'a 0.00 adjustment');
   t.strictSame(await arrears(db, {}, 4), [], 'the adjustment is open again');
   const open = (await itemsIn(db, body(4))).map(({ id, outstanding }) => `${id} ${outstanding.member}`);
   t.strictSame(open, ['adjustment:r2:e:a:medical:pre_tax 200']);

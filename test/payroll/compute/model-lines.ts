@@ -1,12 +1,14 @@
 /** Lines of real runs in the form of the model's lines. */
 import type { PayFrequency } from '../../../src/contract/employee.ts';
+import { itemIdentity } from '../../../src/payroll/calculation/items.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { ModelLine } from './model.ts';
 
 export const cents = (amount: string) => BigInt(amount.replace('.', ''));
 
 export function modelLine(line: LineRecord): ModelLine {
-  const { member_difference, employer_difference } = line;
+  const { member_difference, employer_difference, item_id } = line;
+  const item = item_id === null ? null : itemIdentity(item_id);
   return {
     employee: line.employee_id,
     deduction: line.deduction_id,
@@ -19,8 +21,8 @@ export function modelLine(line: LineRecord): ModelLine {
       employer: line.employer_contribution as string,
     },
     kind: line.kind,
-    of: line.adjustment_for ?? line.opening_id,
-    item: line.item_id?.split(':')[0] ?? null,
+    of: item?.source ?? null,
+    item: item?.kind ?? null,
     left: line.outstanding_after === null ? null : cents(line.outstanding_after),
     member: cents(line.member_amount),
     employer: cents(line.employer_amount),

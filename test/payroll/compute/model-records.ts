@@ -100,7 +100,11 @@ function worldOf(records: Records, { freeze_id, basis, record }: Final): World {
     .filter((one) =>
       inputs.some(({ earlier_run_id, report }) => earlier_run_id === one.run && one.report <= (report ?? 0)),
     )
-    .map((one) => ({ ...one, amount: cents(one.amount) }));
+    .map(({ line, ...one }) => ({
+      ...one,
+      line: line.startsWith('regular ') ? line : keyOf(line),
+      amount: cents(one.amount),
+    }));
   const isOfEmployer = ({ employer_id }: { employer_id: string }) => employer_id === run.employer_id;
   return {
     ...upTo(records, position),

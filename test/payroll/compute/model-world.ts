@@ -6,6 +6,7 @@ import { transact } from '../../../src/database/transaction.ts';
 import { isAppError } from '../../../src/errors.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
+import { type ItemKind, itemId } from '../../../src/payroll/calculation/items.ts';
 import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import type { CheckReadiness } from '../../../src/payroll/lifecycle/finalize.ts';
@@ -203,11 +204,7 @@ export class RecordedWorld implements World {
       kind: line.kind,
       amount: dollars(amount),
       over: 'true',
-      ...(line.of !== null && {
-        [line.item === 'opening' ? 'opening_id' : 'adjustment_for']: line.of,
-        line_of_coverage: line.election.coverage,
-        taxability: line.election.taxability,
-      }),
+      ...(line.of !== null && { item_id: itemIdOf(line, line.of) }),
     };
     await taken(this.#db, run.id, row);
     this.taken.push({ run: run.id, employee: line.employee, line: lineKeyOf(line), amount });
@@ -419,4 +416,12 @@ class Different extends Error {
     ];
     super(lines.join('\n'));
   }
+}
+
+/** Returns the id of the open item that a line takes. `source`: the run or opening item. */
+function itemIdOf({ employee, deduction, item, election }: ModelLine, source: string): string {
+  return itemId({
+    ...{ kind: item as ItemKind, source, employee_id: employee, deduction_id: deduction || null },
+    ...{ line_of_coverage: election.coverage, taxability: election.taxability },
+  });
 }

@@ -768,16 +768,9 @@ export function printed(line: ModelLine): string {
   ]);
 }
 
-/** Returns the name of a line in a report of amounts taken. */
-export function lineKeyOf({
-  kind,
-  deduction,
-  of,
-  item,
-  election: { coverage, taxability },
-}: ModelLine): string {
-  if (kind === 'regular') return `${kind} ${deduction}`;
-  return [kind, deduction, item === 'opening' ? `opening:${of}` : of, coverage, taxability].join(' ');
+/** Returns the name of a line in a report of amounts taken: that of its item, if it takes one. */
+export function lineKeyOf({ deduction, of, item, election: { coverage, taxability } }: ModelLine): string {
+  return item === null ? `regular ${deduction}` : [item, of, deduction, coverage, taxability].join(' ');
 }
 
 export function yearOf({ pay_date }: Run): number {

@@ -78,9 +78,8 @@ onEitherEngine('an item that was taken or held is open again once its amount gro
 });
 
 t.test('a take ends once a run took all of an item, whatever a later run takes', (t) => {
-  const item = { kind: 'adjustment', isOpening: false, source: 'r0', deduction_id: 'a' } as const;
-  const content = { line_of_coverage: 'medical', taxability: 'post_tax', employer: 0n };
-  const run = (runId: string, member: bigint) => ({ ...item, ...content, runId, decisions: 1, member });
+  const item = { itemId: 'i', earlierRunId: 'r0', employer: 0n };
+  const run = (runId: string, member: bigint) => ({ ...item, runId, decisions: 1, member });
   const amount = { member: 1000n, employer: 0n };
   const take: Decision = {
     ...NO_TERMS,

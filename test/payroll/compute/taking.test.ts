@@ -2,6 +2,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
+import { itemIdentity } from '../../../src/payroll/calculation/items.ts';
 import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
@@ -86,10 +87,10 @@ async function takes(db: Db, asked: Asked = INCLUDE, place = 3): Promise<string[
   return all
     .filter(({ kind }) => kind !== 'regular')
     .map((line) => {
-      const { kind, deduction_id, adjustment_for, opening_id, member_amount, outstanding_after } = line;
+      const { kind, deduction_id, item_id, member_amount, outstanding_after } = line;
       const flags = line.flags.filter((flag) => flag === 'recoup_capped');
       return [
-        `${kind} ${adjustment_for ?? opening_id} ${deduction_id}: ${member_amount}, ${outstanding_after} left`,
+        `${kind} ${itemIdentity(item_id ?? '')?.source} ${deduction_id}: ${member_amount}, ${outstanding_after} left`,
         ...flags,
       ].join(' ');
     });

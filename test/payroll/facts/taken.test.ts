@@ -94,7 +94,7 @@ test('a row identifies one of the two lines of a corrected taxability', async (t
   await finalizedOn(db, SECOND);
   const of = (fields: Given) =>
     problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount: '1', ...fields });
-  t.strictSame(await of({}), ['lines[0]: matches several lines: add taxability']);
+  t.strictSame(await of({}), ['lines[0]: matches several lines: add item_id or taxability']);
   t.strictSame(await of({ taxability: 'post_tax' }), []);
 });
 
@@ -196,7 +196,7 @@ test('a row with only an employee and 0.00 means that nothing was taken from the
     'lines[1]: names the same line as an earlier row',
   ]);
   t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', amount: '1.00' }), [
-    'lines[0]: matches several lines: add deduction_id or line_of_coverage or kind or adjustment_for',
+    'lines[0]: matches several lines: add deduction_id or line_of_coverage or kind or item_id',
   ]);
 });
 

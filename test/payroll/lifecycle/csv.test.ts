@@ -68,7 +68,7 @@ t.test('each column has the value of its name', async (t) => {
     ...{ member_amount: '69.24', employer_amount: '161.54', amount_change: '' },
     ...{ adjustment_for: 'acme-06', adjustment_pay_date: '2026-07-03', outstanding_after: '1.00' },
     ...{ change: 'changed', previous_amount: '60.00', member_difference: '', employer_difference: '' },
-    ...{ flags: 'retro_refund missed_check', replaces_deduction_id: 'ded-0', opening_id: '' },
+    ...{ flags: 'retro_refund missed_check', replaces_deduction_id: 'ded-0' },
     item_id: 'adjustment:acme-06:emp-1:ded-1:medical:pre_tax',
   });
   const { version, period, member_contribution } = second ?? {};

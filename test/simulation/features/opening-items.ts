@@ -24,7 +24,7 @@ export const OPENING_ITEMS: Feature = {
   situations: {
     'opening item': 'opening_items',
     'opening item of an unknown deduction': 'opening_items where deduction_id is null',
-    'settled opening item': "run_settlements where settles_kind = 'opening'",
+    'settled opening item': "run_settlements where settles like 'opening:%'",
   },
 };
 

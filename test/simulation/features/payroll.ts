@@ -39,10 +39,10 @@ export const PAYROLL: Feature = {
     'finalized run': "payroll_runs where state = 'finalized'",
     'voided run': "payroll_runs where state = 'voided'",
     'missed check': "run_employees where lines like '%missed_check%'",
-    adjustment: "run_settlements where kind = 'adjustment'",
-    arrears: "run_settlements where kind = 'arrears'",
+    adjustment: "run_settlements where settles like 'adjustment:%' or settles like 'missed_check:%'",
+    arrears: "run_settlements where settles like 'arrears:%'",
     'settlement of a voided run':
-      "run_settlements where settles in (select run_id from payroll_runs where state = 'voided')",
+      "run_settlements where earlier_run_id in (select run_id from payroll_runs where state = 'voided')",
     'voided settlement': "run_settlements join payroll_runs using (freeze_id) where state = 'voided'",
     'second report of amounts taken of a line': `taken_lines as first join taken_lines as second
       on second.run_id = first.run_id and second.employee_id = first.employee_id and second.line = first.line

@@ -131,7 +131,7 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
     ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
-    ['Opening item', line.opening_id],
+    ['Open item', line.item_id],
     ['Because of', line.because !== null && recordOf(line.because, may)],
     ['Deduction', deduction_id !== '' && deduction],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
