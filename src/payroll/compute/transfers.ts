@@ -6,7 +6,7 @@ import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
 import { finalizedRunOver } from '../records/runs.ts';
-import { acrossYears, type DateList, readSchedules } from '../settings/schedules.ts';
+import { acrossYears, inYearOrBefore, readSchedules, type Schedule } from '../settings/schedules.ts';
 import { scheduleOf } from './calendar.ts';
 
 /**
@@ -22,9 +22,9 @@ export async function transfersTo(
   if (ids.length === 0) return [];
   const oldest = yearBefore(yearBefore(yearOf(pay_date)));
   const transfers: Transfer[] = [];
-  const schedules = new Map<string, DateList[]>();
-  const schedulesOf = async (employerId: string): Promise<DateList[]> => {
-    const known = schedules.get(employerId) ?? acrossYears(await readSchedules(db, employerId));
+  const schedules = new Map<string, Schedule[]>();
+  const schedulesOf = async (employerId: string): Promise<Schedule[]> => {
+    const known = schedules.get(employerId) ?? (await readSchedules(db, employerId));
     schedules.set(employerId, known);
     return known;
   };
@@ -45,21 +45,23 @@ function keyOf({ employee_id, left_on }: Transfer): string {
   return `${employee_id} ${left_on}`;
 }
 
-/** Returns the pay date of the period with the last day of an employment, by the employer's schedule, else by its run. */
+/**
+ * Returns the pay date of the period with the last day of an employment, by the employer's schedule, else by its run. With
+ * several schedules, no run includes an employee of unknown frequency.
+ */
 async function lastPayDate(
   db: Db | Trx,
   employment: Employment,
   left: string,
-  schedules: readonly DateList[],
+  schedules: readonly Schedule[],
 ): Promise<string | null> {
-  const { employer_id } = employment;
-  const pay_frequency = valueOn(employment, 'pay_frequency', left);
+  const ofYear = inYearOrBefore(schedules, yearOf(left));
+  const stated = valueOn(employment, 'pay_frequency', left);
+  if (stated === null && ofYear.length > 1) return null;
+  const pay_frequency = stated ?? ofYear[0]?.pay_frequency ?? null;
   const payees = { pay_frequency, pay_group: valueOn(employment, 'pay_group', left) };
-  const schedule =
-    pay_frequency === null && schedules.length === 1 ? schedules[0] : scheduleOf(payees, schedules);
-  const date = schedule?.pay_dates.find(
+  const date = scheduleOf(payees, acrossYears(schedules))?.pay_dates.find(
     ({ period_start, period_end }) => period_start <= left && left <= period_end,
   );
-  if (date !== undefined) return date.pay_date;
-  return finalizedRunOver(db, { employer_id, pay_frequency }, left);
+  return date?.pay_date ?? finalizedRunOver(db, { employer_id: employment.employer_id, ...payees }, left);
 }

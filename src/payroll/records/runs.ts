@@ -177,21 +177,25 @@ export function runsOverPeriod(
     .execute();
 }
 
-/** Returns the pay date of the first finalized regular run of an employer whose pay period contains a day, or null. */
+/**
+ * Returns the pay date of the first finalized regular run of a frequency and group whose pay period contains a day, or null. A
+ * run without a group has all groups; null matches any frequency.
+ */
 export async function finalizedRunOver(
   db: Db | Trx,
-  { employer_id, pay_frequency }: { employer_id: string; pay_frequency: string | null },
+  payees: { employer_id: string; pay_frequency: string | null; pay_group: string | null },
   day: string,
 ): Promise<string | null> {
   const run = await db
     .selectFrom('payroll_runs')
     .select('pay_date')
-    .where('employer_id', '=', employer_id)
+    .where('employer_id', '=', payees.employer_id)
     .where('state', '=', sql.lit('finalized'))
     .where('kind', '=', sql.lit('regular'))
     .where('period_start', '<=', day)
     .where('period_end', '>=', day)
-    .$if(pay_frequency !== null, (query) => query.where('pay_frequency', '=', pay_frequency as string))
+    .$if(payees.pay_frequency !== null, (query) => query.where('pay_frequency', '=', payees.pay_frequency))
+    .where((eb) => eb.or([eb('pay_group', 'is', null), eb('pay_group', '=', payees.pay_group)]))
     .orderBy('pay_date')
     .limit(1)
     .executeTakeFirst();

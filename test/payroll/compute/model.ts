@@ -196,7 +196,8 @@ export function transferOf(world: World, run: Run, employee: string): ModelTrans
     const all = schedulesIn(world, employer, end);
     const frequency =
       valueOn(facts, 'pay_frequency', end) ?? (all.length === 1 ? (all[0]?.pay_frequency ?? null) : null);
-    if (frequency === null) return [{ left: end, until: null }];
+    // With several schedules, no run includes an employee of unknown frequency.
+    if (frequency === null && all.length > 1) return [{ left: end, until: null }];
     const group = valueOn(facts, 'pay_group', end);
     const contains = (date: { period_start: string; period_end: string }) =>
       date.period_start <= end && end <= date.period_end;
@@ -212,7 +213,7 @@ export function transferOf(world: World, run: Run, employee: string): ModelTrans
         one.employer_id === employer &&
         one.kind === 'regular' &&
         contains(one) &&
-        one.pay_frequency === frequency &&
+        (frequency === null || one.pay_frequency === frequency) &&
         (one.pay_group === null || one.pay_group === group),
     );
     const until = list?.pay_dates.find(contains)?.pay_date ?? ran?.run.pay_date ?? null;

@@ -293,3 +293,29 @@ t.test('a check that was missed because a transfer was reported late is taken by
   t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
   t.strictSame(await itemsIn(db, body(3, { employer_id: OTHER })), []);
 });
+
+t.test('a run of the old employer is the last check only of whom it includes', async (t) => {
+  for (const [frequencies, fields, taken] of [
+    [['monthly', 'weekly'], { pay_frequency: null }, '10.00'],
+    [[], { pay_frequency: null, pay_group: 'staff' }, '0.00'],
+    [[], { pay_frequency: 'weekly' }, '10.00'],
+    [[], { pay_group: 'other' }, '10.00'],
+    [[], { pay_group: 'staff' }, '0.00'],
+  ] as const) {
+    const { db } = await scratch(t);
+    await setSchedules(
+      db,
+      frequencies.map((pay_frequency) => schedule({ pay_frequency, pay_dates: [dateOf('2026-12-18')] })),
+    );
+    await learn(db, employment('e', { ...fields, termination_date: '2026-01-20' }));
+    await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-01-21' }));
+    await send(db, election('2025-12-01'));
+    await finalized(db, 'last', body(2, frequencies.length === 0 ? { pay_group: 'staff' } : {}));
+    const there = await lines(db, body(2, { employer_id: OTHER }));
+    t.strictSame(
+      there.map(({ member_amount }) => member_amount),
+      [taken],
+      `${frequencies.length} schedules, ${JSON.stringify(fields)}`,
+    );
+  }
+});
