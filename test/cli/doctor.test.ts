@@ -8,7 +8,7 @@ import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
 import { createToken } from '../../src/security/tokens.ts';
-import { FIRST_TOKEN, variables } from '../config-samples.ts';
+import { FIRST_TOKEN, variables, webhookSecret } from '../config-samples.ts';
 import { start } from '../simulator/start.ts';
 import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
 import { lastingPort } from '../support/settings.ts';
@@ -161,6 +161,24 @@ const RULES: Record<string, (t: Test) => Promise<readonly Case[]>> = {
       ],
       ['service.key', {}, { result: 'unknown' }],
       ['clock', {}, { result: 'unknown' }],
+    ];
+  },
+  'a receiver of notifications must respond, and its address is not shown': async (t) => {
+    const told = (url: string) => ({
+      NOTIFY_URL: `${url}/hook?key=hidden`,
+      NOTIFY_SECRETS: webhookSecret(24),
+    });
+    const at = async (status: number) => told(await service(t, always(status)));
+    return [
+      ['notifications', await at(405), { result: 'pass', message: /notification test/ }],
+      ['notifications', await at(307), { result: 'fail', advice: /final address/ }],
+      ['notifications', await at(503), { result: 'warn', message: /503/ }],
+      [
+        'notifications',
+        told('http://127.0.0.1:9'),
+        { result: 'fail', message: /^no response: ECONNREFUSED$/ },
+      ],
+      ['configuration.NOTIFY_URL', told('http://127.0.0.1:9'), { result: 'pass', message: /^set$/ }],
     ];
   },
   'a clock more than a minute off the clock of the service fails': async (t) => {

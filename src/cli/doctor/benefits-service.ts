@@ -1,4 +1,4 @@
-/** Checks of the benefits service, the census source and our own listeners. */
+/** Checks of the benefits service, the census source, the receiver of notifications and our own listeners. */
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { type Dispatcher, request } from 'undici';
@@ -15,6 +15,7 @@ import {
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
+import type { NotifyConfig } from '../../notify-config.ts';
 import { addressToReach, createAgent, failureCode } from '../../outgoing.ts';
 import { NO_PROXY, type ProxyConfig, proxyFor } from '../../proxy-config.ts';
 import { VERSION } from '../../version.ts';
@@ -152,6 +153,24 @@ async function checkEndpoint(template: string, token: string | null, proxy: Prox
   if (isRedirect(status)) return redirected(status, advice);
   if (status >= 500) return warn(`it responds with ${status} for an employer that does not exist`, advice);
   return pass(`it responds${way} (${status} for an employer that does not exist)`);
+}
+
+/** Checks that the receiver of notifications responds. It need not know GET, and a notification may show that it refuses ours. */
+export async function checkNotified(
+  notify: NotifyConfig | null,
+  proxy: ProxyConfig,
+): Promise<Verdict | null> {
+  if (notify === null) return null;
+  const reply = await get(notify.url, null, proxy);
+  const way = through(notify.url, proxy);
+  const advice =
+    'Check NOTIFY_URL, the receiver, DNS, the firewall and the proxy. Notifications wait for it for 72 hours.';
+  if ('failure' in reply) return fail(`no response${way}: ${reply.failure}`, advice);
+  if (isRedirect(reply.status)) return redirected(reply.status, 'Set NOTIFY_URL to the final address.');
+  if (reply.status >= 500) return warn(`it responds with ${reply.status}${way}`, advice);
+  return pass(
+    `it responds${way}: "benefits-sidecar notification test" shows whether it accepts notifications`,
+  );
 }
 
 /** Checks whether a `serve` runs, and whether the ports are free or its own. */

@@ -1,9 +1,10 @@
 import { readBenefits, readCensus, readDatabaseUrl } from '../../config.ts';
+import { readNotify } from '../../notify-config.ts';
 import { readProxy } from '../../proxy-config.ts';
 import { markOf, printChecks } from '../checks.ts';
 import type { Command } from '../command.ts';
 import { type Output, printable, printResult, printWrapped } from '../output.ts';
-import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
+import { checkCensusSource, checkListeners, checkNotified, checkService } from './benefits-service.ts';
 import { checkCertificates, checkConfiguration, checkUnknown } from './configuration.ts';
 import { checkDatabase, checkDataFolder } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -32,6 +33,7 @@ export function addDoctorCommand(program: Command): void {
           sending === 'on' ? checkService(readBenefits(env), now, readProxy(env)) : NOT_ASKED,
         ),
         await findingsOf('census-source', () => checkCensusSource(readCensus(env), readProxy(env))),
+        await findingsOf('notifications', () => checkNotified(readNotify(env), readProxy(env))),
       ];
       const findings = groups.flat();
       const healthy = findings.every((finding) => finding.result !== 'fail');

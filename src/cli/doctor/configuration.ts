@@ -119,12 +119,12 @@ function readAlone(name: VariableName, env: Environment): Config {
   return readConfig({ ...standIns, [name]: env[name], [lower]: env[lower], [file]: env[file] });
 }
 
-/** Returns the value of a variable, unless it is a secret or may have a password in it. */
+/** Returns the value of a variable, unless it is a secret or may contain one: addresses of webhooks often have a token. */
 function shown(name: VariableName, env: Environment): string {
   if (given(env, `${name}_FILE`) !== undefined) return 'from a file';
   const value = given(env, name) ?? (name.endsWith('_PROXY') ? given(env, name.toLowerCase()) : undefined);
   if (value === undefined) return 'not set';
-  return isSecret(name) || /^HTTPS?_PROXY$/.test(name) ? 'set' : value;
+  return isSecret(name) || /^(?:HTTPS?_PROXY|NOTIFY_URL)$/.test(name) ? 'set' : value;
 }
 
 /** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common elsewhere. */
