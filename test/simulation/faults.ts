@@ -2,6 +2,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { between, pick, type Random, seededRandom } from '../../src/simulator/random.ts';
 import { limitPages, openUnwatched, pagesOf } from './handles.ts';
+import { RECEIVER_TROUBLES, type ReceiverTrouble } from './payroll-receiver.ts';
 import { DELIVERY_FAULTS, type DeliveryFault } from './provider.ts';
 import { TROUBLES, type Trouble } from './service.ts';
 import type { Simulation } from './simulation.ts';
@@ -31,6 +32,7 @@ const HANG_MS = 40 * MINUTE_MS;
 type Kind =
   | { kind: DeliveryFault | 'lost-message' | 'busy' | 'locked' | 'full-disk' }
   | { kind: 'service'; trouble: Trouble; path: string; thenHangs: boolean }
+  | { kind: 'receiver'; trouble: ReceiverTrouble }
   | { kind: 'clock'; byMs: number; isInside: boolean; table: string | null; nth: number }
   | { kind: 'second'; offMs: number }
   | { kind: 'stuck-senders' | 'cut-burst' }
@@ -45,6 +47,7 @@ export type ActiveFaults = ReturnType<typeof createFaults>;
 /** A crash or a step of the clock may wait for a transaction that writes one of these tables. */
 const TABLES = [
   ...Array<string>(4).fill('run_freezes'),
+  'notifications',
   ...['run_employees', 'payroll_runs', 'taken_lines', 'outbox', 'delivery_attempts', 'inbox'],
   ...['staged_censuses', 'census_chunks', 'census_syncs', 'roster_facts', 'deduction_versions'],
 ];
@@ -63,6 +66,7 @@ const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = 
   ['locked', 4, 8 * SECOND_MS],
   ['full-disk', 2, 2 * HOUR_MS],
   ['service', 10, 3 * HOUR_MS],
+  ['receiver', 6, 5 * DAY_MS],
   ['clock', 3, 20 * MINUTE_MS],
   ['second', 2, 5 * DAY_MS],
   ['stop', 1, 10 * MINUTE_MS],
@@ -102,6 +106,8 @@ function detailsOf(kind: Kind['kind'], draw: Random): Kind {
       const path = pick(draw, ['*', '*', 'census', 'termination', 'new-hire']);
       return { kind, trouble: pick(draw, TROUBLES), path, thenHangs: false };
     }
+    case 'receiver':
+      return { kind, trouble: pick(draw, RECEIVER_TROUBLES) };
     case 'clock': {
       const byMs = pick(draw, [2, 30, 90, 240, 26 * 60]) * MINUTE_MS * pick(draw, [-1, 1]);
       const [isInside, table] = [draw() < 0.8, draw() < 0.7 ? pick(draw, TABLES) : null];
@@ -120,7 +126,7 @@ function detailsOf(kind: Kind['kind'], draw: Random): Kind {
 }
 
 export function createFaults(simulation: Simulation) {
-  const { time, trace, service, machine, count, rush, restFrom } = simulation;
+  const { time, trace, service, receiver, machine, count, rush, restFrom } = simulation;
   const planned: Fault[] = [];
   const on = new Map<string, Fault>();
   const busyDraw = simulation.random('busy');
@@ -139,6 +145,7 @@ export function createFaults(simulation: Simulation) {
     if (!on.delete(fault.name)) return;
     trace.add(`fault ${fault.name} ends`);
     if (fault.kind === 'service') afterTrouble(fault);
+    else if (fault.kind === 'receiver') receiver.troubles.delete(fault.name);
     else if (fault.kind === 'clock') machine.skewMs = 0;
     else if (fault.kind === 'full-disk') limitPages(machine.path, null);
     else if (fault.kind === 'second') void machine.stop('second');
@@ -185,6 +192,10 @@ export function createFaults(simulation: Simulation) {
         break;
       case 'service':
         service.troubles.set(fault.path, fault.trouble);
+        rush();
+        break;
+      case 'receiver':
+        receiver.troubles.set(fault.name, fault.trouble);
         rush();
         break;
       case 'stuck-senders':

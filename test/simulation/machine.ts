@@ -7,9 +7,11 @@ import { type Config, readConfig } from '../../src/config.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { fetched } from './features/censuses.ts';
+import { notifyOf } from './features/notifications.ts';
 import { sendingOf } from './features/pilot.ts';
 import { closeHandles, crashFiles, openUnwatched } from './handles.ts';
 import { type Instance, startInstance } from './instance.ts';
+import { NOTIFY_PATH } from './payroll-receiver.ts';
 import type { Simulation } from './simulation.ts';
 import { timeoutSignal } from './time.ts';
 
@@ -46,6 +48,13 @@ export function createMachine(simulation: Simulation) {
   let calls = 0;
   let ended = Promise.withResolvers<null>();
   let crash: { why: string; downMs: number; old: string } | null = null;
+  /** Requests to the payroll system, and all others. */
+  const network = service.compose(
+    (dispatch) => (options, handler) =>
+      options.path === NOTIFY_PATH
+        ? simulation.receiver.dispatch(options, handler)
+        : dispatch(options, handler),
+  );
   let reader: Database | null = null;
   const statements = new Map<string, Statement>();
 
@@ -84,6 +93,7 @@ export function createMachine(simulation: Simulation) {
         machine.databaseUrl,
         seededRandom(seed, 'config'),
         sendingOf(simulation, isFirstStart),
+        notifyOf(simulation),
       ),
       clocks: {
         now: () => new Date(time.now() + machine.skewMs + offMs),
@@ -96,7 +106,7 @@ export function createMachine(simulation: Simulation) {
         if (code.startsWith('SQLITE_CONSTRAINT')) breach(`${which}: ${message} (${code})`);
       }),
       random: seededRandom(seed, 'jitter', which, generation),
-      transport: { dispatcher: service, timeout: timeoutSignal },
+      transport: { dispatcher: network, timeout: timeoutSignal },
       census: world.hasFunction ? async (employerId) => fetched(simulation, employerId) : null,
       message: (deliver) => {
         if (!simulation.faults.isOn('lost-message')) setTimeout(deliver, 1);
@@ -220,6 +230,7 @@ export function createMachine(simulation: Simulation) {
       const { why, downMs, old } = crash;
       trace.add(`crash ${why}`);
       service.dropConnections();
+      simulation.receiver.dropConnections();
       await forget(old);
       ended = Promise.withResolvers<null>();
       crash = null;
@@ -236,7 +247,12 @@ export function createMachine(simulation: Simulation) {
   return machine;
 }
 
-function configOf(databaseUrl: string, draw: Random, sending: ReturnType<typeof sendingOf>): Config {
+function configOf(
+  databaseUrl: string,
+  draw: Random,
+  sending: ReturnType<typeof sendingOf>,
+  notify: Record<string, string>,
+): Config {
   const isKept = draw() < 0.5;
   return readConfig({
     BENEFITS_ENVIRONMENT: 'sandbox',
@@ -247,6 +263,7 @@ function configOf(databaseUrl: string, draw: Random, sending: ReturnType<typeof 
     DATA_KEYS: `k1:${DATA_KEY.toString('base64')}`,
     DATABASE_URL: databaseUrl,
     API_TOKEN: TOKEN,
+    ...notify,
     ...(isKept ? {} : { RETENTION_EVENTS: '5d', RETENTION_REQUESTS: '5d' }),
   });
 }

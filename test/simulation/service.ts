@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Dispatcher } from 'undici';
 import { between, pick, type Random } from '../../src/simulator/random.ts';
+import { createExchange, type Exchange, socketError } from './exchange.ts';
 import { API_KEY } from './machine.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -31,8 +32,6 @@ export type Applied = {
   isAcknowledged: boolean;
 };
 
-type Handler = Dispatcher.DispatchHandler;
-
 export class Service extends Dispatcher {
   /** The trouble of requests with this segment in their path; `*`: of all other requests. */
   readonly troubles = new Map<string, Trouble>();
@@ -56,7 +55,7 @@ export class Service extends Dispatcher {
     this.#generation += 1;
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Handler): boolean {
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const exchange = createExchange(handler);
     const generation = this.#generation;
     const isCurrent = () => generation === this.#generation && !exchange.controller.aborted;
@@ -142,40 +141,6 @@ function troubleOf(troubles: ReadonlyMap<string, Trouble>, path: string): Troubl
   return troubles.get(segment) ?? null;
 }
 
-type Exchange = ReturnType<typeof createExchange>;
-
-function createExchange(handler: Handler) {
-  let isOver = false;
-  const end = (work: () => void): void => {
-    if (isOver) return;
-    isOver = true;
-    work();
-  };
-  const controller = {
-    paused: false,
-    aborted: false,
-    reason: null as Error | null,
-    rawHeaders: [],
-    pause(): void {},
-    resume(): void {},
-    abort(reason: Error): void {
-      controller.aborted = true;
-      controller.reason = reason;
-      end(() => handler.onResponseError?.(controller as never, reason));
-    },
-  };
-  return {
-    controller: controller as unknown as Dispatcher.DispatchController & { aborted: boolean },
-    fail: (error: Error): void => end(() => handler.onResponseError?.(controller as never, error)),
-    respond: (status: number, headers: Record<string, string>, body: string): void =>
-      end(() => {
-        handler.onResponseStart?.(controller as never, status, headers, '');
-        if (body !== '') handler.onResponseData?.(controller as never, Buffer.from(body));
-        handler.onResponseEnd?.(controller as never, {});
-      }),
-  };
-}
-
 function responseTo(trouble: Trouble | null, random: Random): [number, Record<string, string>, string] {
   const json = { 'content-type': 'application/json' };
   if (trouble === null) return [pick(random, [200, 202]), json, '{"ok":true}'];
@@ -185,8 +150,4 @@ function responseTo(trouble: Trouble | null, random: Random): [number, Record<st
   const retry: Record<string, string> =
     status === 429 ? { 'retry-after': String(between(random, 1, 600)) } : {};
   return [status, { ...json, ...retry }, status === 404 ? '' : `{"error":"${trouble}"}`];
-}
-
-function socketError(): Error {
-  return Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
 }

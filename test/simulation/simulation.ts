@@ -9,6 +9,7 @@ import { FEATURES } from './features/features.ts';
 import { watchStatements } from './handles.ts';
 import { checkCommit, checkRest, checkStep, checkWaits, checkWhole } from './invariants.ts';
 import { createMachine, type Machine, type Response } from './machine.ts';
+import { createPayrollReceiver, type PayrollReceiver } from './payroll-receiver.ts';
 import { createProvider, type Provider } from './provider.ts';
 import { seedProcess } from './randomness.ts';
 import { type Applied, Service } from './service.ts';
@@ -47,7 +48,13 @@ export type Result = {
   counts: ReadonlyMap<string, number>;
 };
 
-type Parts = { service: Service; machine: Machine; provider: Provider; faults: ActiveFaults };
+type Parts = {
+  service: Service;
+  receiver: PayrollReceiver;
+  machine: Machine;
+  provider: Provider;
+  faults: ActiveFaults;
+};
 
 /** The world of a seed, as its features, parts and faults use it. */
 export type Simulation = Parts & Readonly<ReturnType<typeof createFoundation>>;
@@ -158,6 +165,7 @@ export async function simulate(options: Options): Promise<Result> {
 function createSimulation(options: Options, time: Time, notes: Notes): Simulation {
   const simulation = createFoundation(options, time, notes) as Simulation & Parts;
   simulation.service = new Service(simulation);
+  simulation.receiver = createPayrollReceiver(simulation);
   simulation.machine = createMachine(simulation);
   simulation.provider = createProvider(simulation);
   simulation.faults = createFaults(simulation);
@@ -225,21 +233,27 @@ function nextDue(simulation: Simulation): number | null {
     sending: number;
     due: string | null;
     probe: string | null;
+    told: string | null;
   };
   const [work] = machine.query<Work>(
     `select (select event_id || ', reprocessed ' || reprocessed from inbox where state = 'pending' order by seq limit 1) as pending,
       (select max(received_at) from inbox where state = 'pending') as received,
       exists (select 1 from outbox where state = 'sending') as sending,
       (select min(due_at) from outbox where state = 'pending' and is_next = 1) as due,
-      (select next_probe_at from circuit_breaker) as probe`,
+      (select next_probe_at from circuit_breaker) as probe,
+      (select min(due_at) from notifications where is_next = 1) as told`,
   );
   if (work === undefined) return null;
   checkWaits(simulation, work.pending);
   const at = (text: string): number => Date.parse(text) - machine.skewMs;
   if (work.received !== null) return now - at(work.received) > WAITS_MS ? now + CLAIMED_STEP_MS : null;
   if (work.sending > 0) return now + CLAIMED_STEP_MS;
-  if (work.due === null) return now + JUMP_MOST_MS;
-  const due = Math.max(at(work.due), work.probe === null ? 0 : at(work.probe));
+  const dues: number[] = [];
+  if (work.due !== null) dues.push(Math.max(at(work.due), work.probe === null ? 0 : at(work.probe)));
+  // A receiver in trouble gets attempts only as time moves for other reasons.
+  if (work.told !== null && !faults.isOn('receiver')) dues.push(at(work.told));
+  if (dues.length === 0) return now + JUMP_MOST_MS;
+  const due = Math.min(...dues);
   const step = now - due > WAITS_MS ? CLAIMED_STEP_MS : SMALL_STEP_MS;
   return Math.min(Math.max(due, now + step), now + JUMP_MOST_MS);
 }
