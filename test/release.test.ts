@@ -34,6 +34,13 @@ t.test(
   },
 );
 
+t.test('the chart and the changelog have the version of the package', async (t) => {
+  const chart = read('charts/benefits-sidecar/Chart.yaml');
+  for (const key of ['version', 'appVersion'])
+    t.equal(new RegExp(`^${key}: (.*)$`, 'm').exec(chart)?.[1], manifest.version);
+  t.match(read('CHANGELOG.md'), `\n## [${manifest.version}] - 20`);
+});
+
 t.test('the oldest supported Node runs every production package', async (t) => {
   const { minVersion, satisfies } = createRequire(import.meta.resolve('fastify'))('semver') as {
     minVersion(range: string): { version: string };
