@@ -1,5 +1,6 @@
 /** Proposes the pay dates of a year, and which of them take deductions, for a person to check. */
 import { Temporal } from 'temporal-polyfill';
+import { businessDay } from './bank-holidays.ts';
 
 /** Pay dates every few days, or on one or more days of each month. Day 31 is the last day of every month. */
 export type PayDateRule =
@@ -19,7 +20,7 @@ export type ProposedDate = {
 
 /**
  * How many dates of a month take a monthly deduction: 24 of 26 in a year, 48 of 52. Dates on days of the month all take it: a
- * weekend may have moved a third one into the month.
+ * weekend or holiday may have moved a third one into the month.
  */
 const FIRST_OF_MONTH: ReadonlyMap<string, number> = new Map([
   ['biweekly', 2],
@@ -36,21 +37,20 @@ export const DATES_MAX = 53;
 /** The most days from the end of a period to its pay date. */
 export const LAG_DAYS_MAX = 31;
 
-const FRIDAY = 5;
-/** A leap year, and the weekend after it. */
-const DAYS_COVERED = 368;
+/** A leap year, and three days of New Year on which banks are closed. */
+const DAYS_COVERED = 369;
 
 type Dates = Omit<ProposedDate, 'takes'>;
 
 /**
- * Returns the pay dates of a year. A date on a weekend moves to the Friday before it, possibly into the year before. A
- * period ends `lagDays` days before its unmoved pay date, and starts after the end of the previous period.
+ * Returns the pay dates of a year. A date on which banks are closed moves to the business day before it, possibly into the
+ * year before. A period ends `lagDays` days before its unmoved pay date, and starts after the end of the previous period.
  */
 function datesOf(year: number, rule: PayDateRule, lagDays: number): Dates[] {
   const dates = 'every' in rule ? steppedDates(year, rule) : monthlyDates(year, rule.daysOfMonth);
   const ends = dates.map((date) => date.subtract({ days: lagDays }));
   return dates.flatMap((date, index) => {
-    const payDate = date.subtract({ days: Math.max(0, date.dayOfWeek - FRIDAY) });
+    const payDate = businessDay(date);
     const [previousEnd, end] = [ends[index - 1], ends[index]];
     if (payDate.year !== year || previousEnd === undefined || end === undefined) return [];
     const period_start = previousEnd.add({ days: 1 }).toString();
@@ -58,7 +58,7 @@ function datesOf(year: number, rule: PayDateRule, lagDays: number): Dates[] {
   });
 }
 
-/** Returns the dates of the year, an earlier one, and the next year's dates that a weekend may move. */
+/** Returns the dates of the year, an earlier one, and the next year's dates that a weekend or holiday may move. */
 function steppedDates(year: number, { every, from }: { every: number; from: string }): Temporal.PlainDate[] {
   const known = Temporal.PlainDate.from(from);
   const steps = Math.floor(known.until(new Temporal.PlainDate(year, 1, 1)).days / every) - 1;

@@ -98,7 +98,7 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   await page.getByLabel('One pay date of the year').fill('2026-01-02');
   await page.getByLabel('Days from period end to pay date').fill('5');
   await click(page, 'Generate');
-  await page.getByText('Preview of 2026: 26 pay dates. Nothing is saved yet.').waitFor();
+  await page.getByText('Preview of 2026: 27 pay dates. Nothing is saved yet.').waitFor();
   t.equal(await page.getByLabel('Period start, row 3').inputValue(), '2026-01-12');
   t.equal((await scheduleOf(stage)).length, 2, 'generated rows are not saved yet');
   await page.getByLabel('Pay group').fill('generated');

@@ -1,4 +1,6 @@
 import t from 'tap';
+import { Temporal } from 'temporal-polyfill';
+import { businessDay } from '../../src/formats/bank-holidays.ts';
 import { type PayDateRule, proposePayDates } from '../../src/formats/pay-date-proposal.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 
@@ -16,13 +18,13 @@ type Case = readonly [
 const CASES: readonly Case[] = [
   [
     'biweekly dates count in both directions from a date of any year',
-    ...(['biweekly', 2026, { every: 14, from: '2027-01-15' }, 5, 26] as const),
-    { 0: '2026-01-02 2025-12-15 2025-12-28', 25: '2026-12-18 2026-11-30 2026-12-13' },
+    ...(['biweekly', 2026, { every: 14, from: '2027-01-15' }, 5, 27] as const),
+    { 0: '2026-01-02 2025-12-15 2025-12-28', 26: '2026-12-31 2026-12-14 2026-12-27' },
   ],
   [
-    'a year has 53 weekly dates if it starts and ends on the weekday',
-    ...(['weekly', 2026, { every: 7, from: '2020-01-02' }, 0, 53] as const),
-    { 0: '2026-01-01 2025-12-26 2026-01-01', 52: '2026-12-31 2026-12-25 2026-12-31' },
+    'a leap year has 53 weekly dates if the weekday comes first on January 2',
+    ...(['weekly', 2032, { every: 7, from: '2026-01-02' }, 0, 53] as const),
+    { 0: '2032-01-02 2031-12-27 2032-01-02', 52: '2032-12-31 2032-12-25 2032-12-31' },
   ],
   [
     'a weekly date on a Saturday moves to Friday, and its period does not move',
@@ -53,9 +55,9 @@ const CASES: readonly Case[] = [
     },
   ],
   [
-    'New Year on a weekend moves into the year before',
-    ...(['monthly', 2027, { daysOfMonth: [1] }, 0, 13] as const),
-    { 0: '2027-01-01 2026-12-02 2027-01-01', 12: '2027-12-31 2027-12-02 2028-01-01' },
+    'New Year moves into the year before',
+    ...(['monthly', 2027, { daysOfMonth: [1] }, 0, 12] as const),
+    { 0: '2027-02-01 2027-01-02 2027-02-01', 11: '2027-12-31 2027-12-02 2028-01-01' },
   ],
   [
     'a day that a month lacks is its last day',
@@ -96,3 +98,18 @@ t.test(
     t.ok(isTaking, 'a date that a weekend moved into a month is not its third');
   },
 );
+
+/** The holidays of two years on which the Federal Reserve Banks are closed, as they publish them. */
+const CLOSED = [
+  ...['2026-01-01', '2026-01-19', '2026-02-16', '2026-05-25', '2026-06-19', '2026-09-07', '2026-10-12'],
+  ...['2026-11-11', '2026-11-26', '2026-12-25', '2027-01-01', '2027-01-18', '2027-02-15', '2027-05-31'],
+  ...['2027-07-05', '2027-09-06', '2027-10-11', '2027-11-11', '2027-11-25'],
+];
+
+t.test('banks are closed on the holidays of a year, and open on the Friday before a Saturday', async (t) => {
+  const first = Temporal.PlainDate.from('2026-01-01');
+  const days = Array.from({ length: 2 * 365 }, (_, index) => first.add({ days: index }));
+  const closed = days.filter((day) => day.dayOfWeek <= 5 && !businessDay(day).equals(day));
+  t.strictSame(closed.map(String), CLOSED);
+  t.equal(String(businessDay(Temporal.PlainDate.from('2027-07-05'))), '2027-07-02', 'a long weekend');
+});

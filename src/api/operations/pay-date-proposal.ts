@@ -53,7 +53,7 @@ function ruleOf({ pay_frequency: frequency, from, day }: Static<typeof Proposal>
   throw refuse('day', `is required ${isMonthly ? 'once' : 'twice'}`);
 }
 
-/** Throws INVALID_REQUEST for days of the month that are so near that a weekend or a short month joins them. */
+/** Throws INVALID_REQUEST for days of the month that are so near that a weekend, a holiday or a short month joins them. */
 function assertApart(dates: readonly { pay_date: string }[]): void {
   const { size } = new Set(dates.map(({ pay_date }) => pay_date));
   const rule = 'must be days further apart: two of them would have the same pay date';
@@ -70,7 +70,7 @@ export const proposePaySchedules = operation({
   isPure: true,
   summary: 'Propose pay dates',
   description:
-    'Returns the pay dates of a year, to check and set. A date on a weekend moves to the Friday before it; holidays are not known.',
+    'Returns the pay dates of a year, to check and set. A date on a weekend or a federal bank holiday moves to the business day before it.',
   query: Proposal,
   response: {
     200: field.component(

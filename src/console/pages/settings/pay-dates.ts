@@ -87,7 +87,7 @@ export function generator(
         ${names.map(fieldOf)}
         <button type="submit" class="quiet" name="do" value="generate">Generate</button>
       </div>
-      <p class="hint">A date on a weekend moves to the Friday before it. Change dates on holidays below. Generating replaces the rows below, and nothing is saved before you save the pay schedule.</p>
+      <p class="hint">A date on a weekend or a federal bank holiday moves to the business day before it. Generating replaces the rows below, and nothing is saved before you save the pay schedule.</p>
     </details>
     ${preview !== null && html`<p role="status">${preview}</p>`}
   `;
