@@ -36,6 +36,7 @@ import { payrollFilePages } from './pages/runs/payroll-files.ts';
 import { runPages } from './pages/runs/run.ts';
 import { voidPages } from './pages/runs/void.ts';
 import { sessionPages } from './pages/sessions.ts';
+import { copyActions } from './pages/settings/copy.ts';
 import { editorPages } from './pages/settings/editors.ts';
 import { settingPages } from './pages/settings/overview.ts';
 import { scheduleEditorPages } from './pages/settings/schedule-editor.ts';
@@ -77,6 +78,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     itemActions(pages);
     settingPages(pages);
     scheduleEditorPages(pages);
+    copyActions(pages);
     editorPages(pages);
     secondApprovalActions(pages);
     censusPages(pages);

@@ -255,6 +255,20 @@ t.test('each action says what it did, with a way back', async (t) => {
   t.match(await text('/settings?employer_id=acme&saved=second-approval', ann), '<strong>Saved.</strong>');
 });
 
+t.test('the codes and the policy of another employer are copied to one that has none', async (t) => {
+  const { db, call, text, acted } = await reading(t);
+  await learn(db, employment('emp-9', { employer_id: 'globex' }));
+  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED1' }];
+  await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
+  const copy = (from: string) => acted('/settings/copy', { employer_id: 'globex', from });
+  t.match(await text('/settings?employer_id=globex'), 'Copy codes and policy');
+  t.match(await copy('nobody'), 'is no known employer');
+  t.match(await copy('globex'), 'has neither payroll codes nor a payroll policy');
+  const saved = await copy('acme');
+  t.match(saved, /Saved\..*MED1/);
+  t.notMatch(saved, 'Copy codes and policy');
+});
+
 t.test('a finding links exactly what it is about, however its id is written', (t) => {
   const sight = { may: () => true, caller: null };
   const run = { id: 'r', employer_id: 'acme' };

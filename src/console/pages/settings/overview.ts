@@ -23,6 +23,7 @@ import type { Console, Visit } from '../../page.ts';
 import type { Api } from '../../performing.ts';
 import { nextStepOf } from '../payrolls.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
+import { copyForm } from './copy.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
 export type Schedule = ResultOf<typeof getPayScheduleOfYear>['schedules'][number];
@@ -98,6 +99,7 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${query.saved !== 'second-approval' && ' Open runs use the new settings; finalized runs do not change.'}</p>`}
     ${query.saved !== undefined && (await nextStepOf(visit, employer_id))}
     <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
+    ${may('runs:write') && codes.length === 0 && policies.length === 0 && (await copyForm(visit, { ...query, employer_id }))}
     ${await section('schedule', 'Pay schedules', scheduleCards(years, visit), { path: '/settings/pay-schedule', label: 'Add a pay schedule' })}
     ${await section('codes', 'Payroll codes', codeList, { path: '/settings/payroll-codes', label: 'Edit payroll codes' })}
     ${await section('policy', 'Payroll policy', policyTable(policies), { path: '/settings/payroll-policy', label: 'Edit payroll policy' })}
