@@ -1,4 +1,4 @@
-/** Writes the archive of an operation to a new file. */
+/** Writes what an operation streams to a new file. */
 import { once } from 'node:events';
 import { createWriteStream, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -25,7 +25,7 @@ export async function writeArchive(
     const archive = (await perform()) as Readable;
     const signal = stopped();
     await pipeline(archive, target, { signal }).catch(
-      ifStopped(signal, 'stopped before the end: no archive was created'),
+      ifStopped(signal, 'stopped before the end: no file was created'),
     );
   } catch (error) {
     target.destroy();

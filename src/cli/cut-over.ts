@@ -2,6 +2,7 @@
 import type { ResultOf } from '../api/operation.ts';
 import { compareCutOverList, signCutOverList } from '../api/operations/cut-over.ts';
 import type { Command } from './command.ts';
+import { printRepairs } from './file-formats.ts';
 import { addOperation } from './operation-command.ts';
 import { type Column, counted, type Output, printTable } from './output.ts';
 
@@ -50,8 +51,9 @@ const COLUMNS: readonly Column<Comparison['shown'][number]>[] = [
 
 function printComparison(
   out: Output,
-  { same, differences, signed_off, missing_ids, unknown_employees, shown, etag }: Comparison,
+  { repairs, same, differences, signed_off, missing_ids, unknown_employees, shown, etag }: Comparison,
 ) {
+  printRepairs(out, repairs);
   if (shown.length > 0) printTable(out, COLUMNS, shown);
   out.print(`${counted(same, 'entry', 'entries')} agree; ${counted(differences, 'difference')}`);
   if (signed_off > 0) out.print(`${counted(signed_off, 'difference')} signed off before`);

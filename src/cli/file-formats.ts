@@ -1,7 +1,5 @@
 /** The commands of file formats: how an employer's files are read. */
-import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { TSchema } from 'typebox';
 import type { Input, Operation, ResultOf } from '../api/operation.ts';
 import {
@@ -13,11 +11,12 @@ import {
 } from '../api/operations/file-formats.ts';
 import { describe } from '../contract/check.ts';
 import { FILE_KINDS } from '../formats/file-format.ts';
+import { writeArchive } from './archive.ts';
 import { readJsonFile, streamOf } from './arguments.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
 import type { OperationContext } from './operation-run.ts';
-import { counted, type Output, printable, printFirst, printResult } from './output.ts';
+import { counted, type Output, printable, printFirst } from './output.ts';
 
 type KindOption = { readonly kind: string; readonly file: string };
 
@@ -89,14 +88,13 @@ const CONVERTED = (command: Command) =>
 type Converting = { readonly file: string; readonly target: string };
 
 async function convert<P extends TSchema, Q extends TSchema, B extends TSchema>(
-  { perform, out }: OperationContext,
+  context: OperationContext,
   op: Operation<P, Q, B, Readable>,
   named: Input,
   { file, target }: Converting,
 ): Promise<null> {
-  const csv = await perform(op, { ...named, body: await streamOf(file) });
-  await pipeline(csv, createWriteStream(target, { mode: 0o600, flags: 'wx' }));
-  printResult(out, { file: target }, `Wrote ${target}`);
+  const body = await streamOf(file);
+  await writeArchive(context, target, () => context.perform(op, { ...named, body }));
   return null;
 }
 

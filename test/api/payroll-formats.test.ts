@@ -151,6 +151,17 @@ test('one amount of a code is that of all its lines, or of none', async (t, payr
   );
 });
 
+test('a code of the run that a report lacks is named', async (t, payroll) => {
+  await final(payroll);
+  await put(payroll, BY_SIDE);
+  const report = async (...rows: string[]) =>
+    (await taken(payroll, ['File #,Ded Code,Amount', ...rows].join('\n'))).json.unnamed_codes;
+  t.strictSame(await report('1,MED,69.23'), [{ payroll_code: 'DEN', lines: 2, member_amount: '79.23' }]);
+  t.strictSame(await report('1,MED,69.23', '2,DEN,69.23'), []);
+  const strict = 'employee_id,payroll_code,amount\nemp-1,MED,0.00';
+  t.strictSame((await taken(payroll, strict)).json.unnamed_codes, [], 'a strict file lists only exceptions');
+});
+
 test('a payroll file that is not as its format is refused, and nothing is stored', async (t, payroll) => {
   await final(payroll);
   await put(payroll, [column('Check Date', 'pay_date'), ...BY_SIDE]);

@@ -29,6 +29,7 @@ onEitherEngine('a file format is proposed into a file, put, shown and used', asy
     ],
   });
   const workbook = file('export.xls', book);
+  const converted = join(t.testdirName, 'converted.csv');
   const run = (...words: string[]) => here(t, env, [...words, '--employer', 'maple-bakery']);
 
   const proposed = await run('format', 'propose', csv);
@@ -59,6 +60,8 @@ onEitherEngine('a file format is proposed into a file, put, shown and used', asy
       { code: 0, stdout: 'Files of the kind census are read by version 1, with an organization.\n' },
     ],
     [['format', 'show'], { code: 0, stdout: proposed.stdout, stderr: '' }],
+    [['census', 'convert', csv, converted], { code: 0, stdout: `Wrote ${converted}\n` }],
+    [['census', 'convert', csv, converted], { code: 1, stderr: /exists: choose another file/ }],
     [['census', 'stage', csv], { code: 0, stdout: /^Staged 1 employee of maple-bakery\n/ }],
   ];
   for (const [words, expected] of steps) t.match(await run(...words), expected, words.join(' '));

@@ -85,8 +85,8 @@ t.test('a file from payroll is compared by category', async (t) => {
   await file.setInputFiles(csv('employee_id,line_of_coverage,member_amount', ',dental,2'));
   await page.getByRole('heading', { name: 'The file contains invalid rows' }).waitFor();
   t.match(await cells(page, 'Problems by row and field'), [['1', 'employee_id', 'is required']]);
-  await file.setInputFiles({ ...csv('x'), name: 'payroll.xlsx' });
-  await page.locator('#message').getByText('Choose a .csv, .json or .ndjson file.').waitFor();
+  await file.setInputFiles({ ...csv('x'), name: 'payroll.pdf' });
+  await page.locator('#message').getByText('Choose a .xlsx, .csv, .json or .ndjson file.').waitFor();
 });
 
 t.test('deductions taken are saved with their arrears; a rejected file changes nothing', async (t) => {

@@ -11,7 +11,7 @@ import {
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { amountOf, type Cents, centsOf, parseAmount } from '../../money.ts';
 import type { LineRecord } from '../calculation/line.ts';
-import { frozenLines, storedRecords } from '../records/frozen-lines.ts';
+import { frozenLines, readFrozenLines, storedRecords } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
 import { NAMING_CHOICES, NAMING_FIELDS } from '../settings/payroll-file.ts';
 
@@ -103,6 +103,26 @@ function linesOfRow(
     return { path: `${path}.amount`, rule };
   }
   return [{ path, line, taken, owed: member - taken }];
+}
+
+/** Returns the codes of a run's lines above 0.00 that a file does not have, with the sum of their lines. */
+export async function unnamedCodes(
+  db: Db,
+  { freeze_id }: StoredRun,
+  codes: ReadonlySet<string>,
+): Promise<{ payroll_code: string; lines: number; member_amount: string }[]> {
+  const unnamed = new Map<string, { lines: number; sum: Cents }>();
+  for await (const employees of readFrozenLines(db, freeze_id as string, '', storedRecords)) {
+    for (const { payroll_code, member_amount } of employees.flatMap(({ lines }) => lines)) {
+      const amount = centsOf(member_amount);
+      if (payroll_code === null || codes.has(payroll_code) || amount <= 0n) continue;
+      const { lines, sum } = unnamed.get(payroll_code) ?? { lines: 0, sum: 0n };
+      unnamed.set(payroll_code, { lines: lines + 1, sum: sum + amount });
+    }
+  }
+  return [...unnamed]
+    .sort(([code], [other]) => (code < other ? -1 : 1))
+    .map(([payroll_code, { lines, sum }]) => ({ payroll_code, lines, member_amount: amountOf(sum) }));
 }
 
 function sumOf(lines: readonly LineRecord[]): Cents {

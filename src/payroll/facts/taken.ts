@@ -16,7 +16,7 @@ import { type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { contentOfReport } from './taken-content.ts';
 import { reportWithKey, type WrittenReport } from './taken-repeats.ts';
-import { findLines, TAKEN_COLUMNS, type TakenRow } from './taken-rows.ts';
+import { findLines, TAKEN_COLUMNS, type TakenRow, unnamedCodes } from './taken-rows.ts';
 
 const DIFFERENCES_NAMED = 1_000;
 
@@ -39,6 +39,17 @@ export const TakenReport = component(
         owed: text('The amount not taken. Negative if too much was taken.'),
       }),
       { description: `The first ${DIFFERENCES_NAMED} differences. Later runs show them as arrears.` },
+    ),
+    unnamed_codes: Type.Array(
+      closed({
+        payroll_code: text('The code.'),
+        lines: integer('The number of its lines.'),
+        member_amount: text('The amount of its lines.'),
+      }),
+      {
+        description:
+          'The payroll codes of the run that a file read through the file format does not have. Their lines count as taken in full unless another report names them.',
+      },
     ),
   },
   'The recorded report.',
@@ -70,11 +81,13 @@ export async function recordTaken(
   let owed = 0n;
   let difference_count = 0;
   const differences: TakenReport['differences'] = [];
+  const codes = new Set<string>();
   const report = await transact(db, (trx) => beginReport(trx, run_id));
   let recorded = report;
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const named = await findLines(db, stored, some, problems, isExport());
+      if (isExport()) for (const { fields } of some) codes.add(fields.payroll_code ?? '');
       if (named.length === 0) continue;
       problems.add(...(await transact(db, (trx) => write(trx, run_id, report, named))));
       lines += named.length;
@@ -104,7 +117,8 @@ export async function recordTaken(
   else await dropUnrecorded(db, run_id, report);
   problems.assertNone();
   const id = String(recorded);
-  return { isRepeated, id, lines, owed: amountOf(owed), difference_count, differences };
+  const unnamed_codes = codes.size === 0 || codes.has('') ? [] : await unnamedCodes(db, stored, codes);
+  return { isRepeated, id, lines, owed: amountOf(owed), difference_count, differences, unnamed_codes };
 }
 
 function differenceOf({ line, taken, owed }: TakenRow): TakenReport['differences'][number] {

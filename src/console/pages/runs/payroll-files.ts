@@ -145,7 +145,7 @@ async function saveReport({ api, params }: Visit, file: UploadedFile): Promise<H
 }
 
 function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id: string): Html {
-  const { id, lines, owed, difference_count, differences } = report;
+  const { id, lines, owed, difference_count, differences, unnamed_codes } = report;
   const shown = differences.length;
   const arrears = html`
     ${table(differences, { caption: 'Arrears' }, [
@@ -163,6 +163,7 @@ function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id:
       <h2 id="saved">${`Report ${id} saved`}</h2>
       ${repairsOf(report)}
       <p>${`${counted(lines, 'line')} reported. Arrears of ${lines === 1 ? 'it' : 'them'}: `}<strong>${money(owed)}</strong></p>
+      ${unnamed_codes.map(({ payroll_code, lines: of, member_amount }) => html`<p class="problem">${`The file has no amount of the code ${payroll_code}: ${counted(of, 'line')} of `}${money(member_amount)}${of === 1 ? ' counts' : ' count'}${' as taken in full. If payroll did not take them, report them with 0.00.'}</p>`)}
       ${shown > 0 && arrears}
     </section>
   `;
