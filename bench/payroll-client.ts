@@ -13,10 +13,12 @@ export type Client = {
   call(method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, body?: object): Promise<Timed<any>>;
   /** Returns a body that is not JSON. */
   text(path: string): Promise<string>;
-  /** Accepts the checks that fail, as stored employers have no census sync, and finalizes. Times the finalizing only. */
-  finalize(runId: string): Promise<Timed<unknown>>;
+  /** Accepts the checks that fail, as stored employers have no census sync, and finalizes. `ms`: of the finalizing only. */
+  finalize(runId: string): Promise<Timed<unknown> & { checkedMs: number }>;
   /** Returns a run's lines as CSV; `lines` does not count the header. */
   csv(runId: string): Promise<Streamed>;
+  /** The responses with 503 so far: each request was sent again. */
+  refused(): number;
   close(): Promise<void>;
 };
 
@@ -24,9 +26,10 @@ const NEWLINE = 0x0a;
 const TRIES = 20;
 const RETRY_AFTER_MS = 1_000;
 
-export function clientOf({ api }: Server): Client {
+export function clientOf({ api }: Server, connections = 1): Client {
   // A run of a million lines is computed before the response starts.
-  const agent = new Agent({ connections: 1, headersTimeout: 0, bodyTimeout: 0 });
+  const agent = new Agent({ connections, headersTimeout: 0, bodyTimeout: 0 });
+  let refused = 0;
   const headers = { authorization: `Bearer ${api.token}` };
   const ask = async (
     method: string,
@@ -48,6 +51,7 @@ export function clientOf({ api }: Server): Client {
     const { statusCode, body } = response;
     // The write lock was not available in time because the machine is busy.
     if (statusCode === 503 && tries > 1) {
+      refused += 1;
       await body.dump();
       await delay(RETRY_AFTER_MS);
       return ask(method, path, more, tries - 1);
@@ -70,14 +74,12 @@ export function clientOf({ api }: Server): Client {
     },
     async finalize(runId) {
       const path = `/v1/payroll-runs/${runId}`;
-      const { body } = await ask('GET', `${path}/readiness`);
-      const { etag, checks } = (await body.json()) as {
-        etag: string;
-        checks: { id: string; result: string }[];
-      };
+      const { ms: checkedMs, answer } = await timed('GET', `${path}/readiness`, {});
+      const { etag, checks } = answer as { etag: string; checks: { id: string; result: string }[] };
       const accept = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
       const accepted = accept.length === 0 ? {} : { accept, reason: 'a measurement' };
-      return timed('POST', `${path}/finalize`, { body: accepted, ifMatch: `"${etag}"` });
+      const finalized = await timed('POST', `${path}/finalize`, { body: accepted, ifMatch: `"${etag}"` });
+      return { ...finalized, checkedMs };
     },
     async csv(runId) {
       const began = performance.now();
@@ -91,6 +93,7 @@ export function clientOf({ api }: Server): Client {
       if (firstByteMs === null) throw new Error('the CSV was empty');
       return { firstByteMs, wholeMs: performance.now() - began, lines: newlines - 1 };
     },
+    refused: () => refused,
     close: () => agent.close(),
   };
 }

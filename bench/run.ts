@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, compared with alternatives and with a server that
  * only verifies. Writes docs/internals/benches/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
- * `--hostile`, `--items`, `--pages`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
+ * `--hostile`, `--items`, `--pages`, `--payday`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
  * comparison.
  */
 import { writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { reportOperations, SIZE } from './operations.ts';
 import { reportPages } from './pages.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
 import { createReport } from './report.ts';
-import { reportScale, SIZES } from './scale.ts';
+import { reportPayday, reportScale, SIZES } from './scale.ts';
 import { MINUTES, reportSnapshot } from './snapshot.ts';
 import { reportSoak, SOAK_MINUTES } from './soak.ts';
 import { reportStartAndRest } from './start-and-rest.ts';
@@ -35,6 +35,7 @@ const { values: flags } = parseArgs({
     hostile: { type: 'boolean', default: false },
     items: { type: 'boolean', default: false },
     pages: { type: 'boolean', default: false },
+    payday: { type: 'boolean', default: false },
     snapshot: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -46,8 +47,20 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, operations, late, hostile, items, pages, snapshot, soak, ...narrowing } =
-  flags;
+const {
+  scale,
+  payroll,
+  changes,
+  operations,
+  late,
+  hostile,
+  items,
+  pages,
+  payday,
+  snapshot,
+  soak,
+  ...narrowing
+} = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
 const KINDS = [
   'scale',
@@ -58,6 +71,7 @@ const KINDS = [
   'hostile',
   'items',
   'pages',
+  'payday',
   'snapshot',
   'soak',
 ] as const;
@@ -72,6 +86,7 @@ const TITLES = {
   hostile: '# Benchmark: hostile requests',
   items: '# Benchmark: open items',
   pages: '# Benchmark: pages of the console',
+  payday: '# Benchmark: a payday',
   snapshot: '# Benchmark: a held snapshot',
   soak: '# Benchmark: soak',
 };
@@ -122,6 +137,13 @@ try {
     await reportItems(report, Number(flags.size ?? ITEM_EMPLOYEES));
   } else if (pages) {
     await reportPages(report, postgres, chosen(ENGINES));
+  } else if (payday) {
+    await reportPayday(
+      report,
+      postgres,
+      chosen(ENGINES),
+      flags.size === undefined ? undefined : Number(flags.size),
+    );
   } else if (snapshot) {
     await reportSnapshot(report, postgres, Number(flags.minutes ?? MINUTES));
   } else if (soak) {

@@ -1,4 +1,8 @@
-/** `npm run bench -- --scale`: whether stored events slow down new ones, and the disk space per event. */
+/**
+ * `npm run bench -- --scale`: whether stored events slow down new ones, and the disk space per event. With `--payday`: all runs
+ * of many employers on one date at once.
+ */
+import { randomUUID } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import type { PostgresServer } from '../test/support/postgres.ts';
@@ -6,10 +10,14 @@ import { CONNECTIONS, type Measured, measureRunning, WARM_UP_EVENTS } from './at
 import { sidecarOn } from './contenders.ts';
 import type { Scratch } from './databases.ts';
 import type { Engine } from './engines.ts';
-import { prepareEvents } from './events.ts';
+import { bodyOf, prepareEvents, signed } from './events.ts';
 import { fillStatements } from './fill.ts';
+import { closedLoop, type Latencies, openLoop } from './load.ts';
+import { bodyOn, payDate, SCHEDULE, SCHEDULE_YEAR } from './payroll.ts';
+import { type Client, clientOf } from './payroll-client.ts';
+import { employerId, ledgerStatements } from './payroll-fill.ts';
 import { median, type Report, whole } from './report.ts';
-import { startSidecar } from './server.ts';
+import { type Server, startSidecar } from './server.ts';
 
 export const SIZES = [0, 1_000_000, 10_000_000];
 const EVENTS = 30_000;
@@ -116,4 +124,149 @@ function assertDiskSpace(events: number): void {
       `${tmpdir()} has too little space: ${whole(needed / 2 ** 30)} GiB are needed temporarily`,
     );
   }
+}
+
+/** Another employer has no run and receives the deliveries, which therefore change no run. */
+const PAYDAY = { employers: 200, employees: 200, deductions: 3 };
+const SIDECARS = { sqlite: 1, postgres: 3 };
+const DELIVERIES = { perSecond: 50, seconds: 10, warmUp: 1_000 };
+
+/** The requests of a payday in milliseconds, in order of their duration. `cpuSeconds`: of all sidecars. */
+type Payday = {
+  wallMs: number;
+  cpuSeconds: number;
+  refused: number;
+  created: number[];
+  checked: number[];
+  finalized: number[];
+  deliveries: Latencies;
+  quiet: Latencies;
+};
+
+/** All runs of a date are created, checked and finalized at once, each employer over a connection of its own. */
+export async function reportPayday(
+  report: Report,
+  postgres: PostgresServer,
+  engines: readonly Engine[],
+  employers = PAYDAY.employers,
+): Promise<void> {
+  const employees = (employers + 1) * PAYDAY.employees;
+  report.line(
+    `All runs of a pay date created, checked and finalized at once: ${employers} employers with ${PAYDAY.employees} employees and ${PAYDAY.employees * PAYDAY.deductions} deductions each, ${DELIVERIES.perSecond} deliveries/s.`,
+  );
+  report.line();
+  const rows: string[][] = [];
+  for (const engine of engines) {
+    const large = { employees: PAYDAY.employees, deductions: PAYDAY.employees * PAYDAY.deductions };
+    const ledger = { employees, deductions: employees * PAYDAY.deductions, employers: employers + 1, large };
+    const database = await engine.fill(ledgerStatements(ledger, engine.dialect), postgres);
+    const count = SIDECARS[engine.name as keyof typeof SIDECARS];
+    const nths = Array.from({ length: count }, (_, nth) => nth);
+    const servers = await Promise.all(nths.map((nth) => startSidecar(database.url, nth)));
+    try {
+      rows.push([
+        `${engine.title}, sidecars: ${count}`,
+        ...cellsOf(await measurePayday(database, servers, employers)),
+      ]);
+    } finally {
+      await Promise.all(servers.map((server) => server.stop()));
+      await database.remove();
+    }
+  }
+  const times = ['created', 'checked', 'finalized'].map((what) => `${what}, p50 / p99 s`);
+  const deliveries = ['quiet', 'meanwhile'].map((when) => `deliveries ${when}, p50 / p99 ms`);
+  report.table(['', 'all, s', 'CPU s', 'refused', ...times, ...deliveries], rows);
+}
+
+async function measurePayday(
+  database: Scratch,
+  servers: readonly Server[],
+  employers: number,
+): Promise<Payday> {
+  const [first] = servers as [Server];
+  const clients = servers.map((server) => clientOf(server, employers));
+  const clientAt = (nth: number) => clients[nth % clients.length] as Client;
+  const ids = await database.texts(
+    `select employee_id from roster where employer_id = '${employerId(employers)}' order by employee_id`,
+  );
+  const deliver = () =>
+    openLoop(
+      first.port,
+      deliveriesTo(ids, DELIVERIES.perSecond * DELIVERIES.seconds),
+      DELIVERIES.perSecond,
+      CONNECTIONS,
+    );
+  try {
+    for (let nth = 0; nth < employers; nth += 1) {
+      const path = `/v1/employers/${employerId(nth)}/pay-schedules/${SCHEDULE_YEAR}`;
+      await clientAt(nth).call('PUT', path, { schedules: [SCHEDULE] });
+    }
+    await closedLoop([first.port], deliveriesTo(ids, DELIVERIES.warmUp), CONNECTIONS).done;
+    await paydayOf(clientAt, employers, payDate(0));
+    const quiet = await deliver();
+    const cpuSeconds = () => servers.reduce((sum, server) => sum + server.cpuSeconds(), 0);
+    const before = cpuSeconds();
+    const refusedBefore = clients.reduce((sum, client) => sum + client.refused(), 0);
+    const delivering = deliver();
+    const times = await paydayOf(clientAt, employers, payDate(1));
+    const spent = cpuSeconds() - before;
+    const deliveries = await delivering;
+    const refused = clients.reduce((sum, client) => sum + client.refused(), 0) - refusedBefore;
+    return { ...times, cpuSeconds: spent, refused, deliveries, quiet };
+  } finally {
+    for (const client of clients) await client.close();
+  }
+}
+
+async function paydayOf(clientAt: (nth: number) => Client, employers: number, date: string) {
+  const [created, checked, finalized]: [number[], number[], number[]] = [[], [], []];
+  const began = performance.now();
+  const payEmployer = async (nth: number): Promise<void> => {
+    const runId = `${employerId(nth)}-${date}`;
+    const client = clientAt(nth);
+    created.push((await client.call('PUT', `/v1/payroll-runs/${runId}`, bodyOn(employerId(nth), date))).ms);
+    const { ms, checkedMs } = await client.finalize(runId);
+    checked.push(checkedMs);
+    finalized.push(ms);
+  };
+  await Promise.all(Array.from({ length: employers }, (_, nth) => payEmployer(nth)));
+  for (const times of [created, checked, finalized]) times.sort((a, b) => a - b);
+  return { wallMs: performance.now() - began, created, checked, finalized };
+}
+
+/** Each with a new deduction. */
+function deliveriesTo(employees: readonly string[], count: number): Buffer[] {
+  const now = new Date();
+  return Array.from({ length: count }, (_, nth) => {
+    const body = bodyOf({
+      envelopeId: randomUUID(),
+      deductionId: randomUUID(),
+      employeeId: employees[nth % employees.length] as string,
+      line: 'dental',
+      contribution: '25.50',
+      createdAt: now.toISOString(),
+    });
+    return signed(`msg_${randomUUID()}`, body, Math.floor(now.getTime() / 1_000));
+  });
+}
+
+function cellsOf({
+  wallMs,
+  cpuSeconds,
+  refused,
+  created,
+  checked,
+  finalized,
+  quiet,
+  deliveries,
+}: Payday): string[] {
+  const seconds = (times: readonly number[], share: number) =>
+    ((times[Math.floor(times.length * share)] as number) / 1_000).toFixed(2);
+  return [
+    (wallMs / 1_000).toFixed(1),
+    cpuSeconds.toFixed(1),
+    String(refused),
+    ...[created, checked, finalized].map((times) => `${seconds(times, 0.5)} / ${seconds(times, 0.99)}`),
+    ...[quiet, deliveries].map(({ p50, p99 }) => `${p50.toFixed(1)} / ${p99.toFixed(1)}`),
+  ];
 }

@@ -1,7 +1,7 @@
 /** A measured server in its own child process, as in production. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SECRET } from './events.ts';
 
@@ -13,6 +13,8 @@ export type Server = {
   /** From the start of the process to its first 200 on readyz, in milliseconds. */
   readyMs: number;
   memory(): { nowMiB: number; peakMiB: number };
+  /** CPU seconds of all threads so far. Unlike wall time, it hardly depends on what else runs on the machine. */
+  cpuSeconds(): number;
   stop(): Promise<void>;
 };
 
@@ -61,6 +63,7 @@ export async function startServer(
     api: { url: `http://127.0.0.1:${env.API_PORT}`, token: TOKEN },
     readyMs: performance.now() - began,
     memory: () => memoryOf(child),
+    cpuSeconds: () => cpuSecondsOf(child),
     async stop() {
       if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
       const ended = once(child, 'exit');
@@ -110,4 +113,10 @@ function memoryOf(child: ChildProcess): { nowMiB: number; peakMiB: number } {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1_024;
   return { nowMiB: mib('VmRSS'), peakMiB: mib('VmHWM') };
+}
+
+function cpuSecondsOf({ pid }: ChildProcess): number {
+  const ranNs = (thread: string): number =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
+  return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + ranNs(thread), 0) / 1e9;
 }
