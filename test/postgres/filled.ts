@@ -7,6 +7,7 @@ import { checkChange } from '../../src/employment/change.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
+import { noteRead } from '../../src/notifications/known.ts';
 import { adoptTypes } from '../../src/notifications/store.ts';
 import { testNotification } from '../../src/notifications/view.ts';
 import { createReadiness } from '../../src/operations/health.ts';
@@ -76,6 +77,7 @@ export async function fill(db: Db, sizes = SIZES): Promise<Filled> {
   await transact(db, (trx) => record(trx, { ...acting(NOW), actor }, read));
   await adoptTypes(db, { url: 'http://127.0.0.1', secrets: [], secretsFile: null, types: null });
   await transact(db, (trx) => testNotification(trx, acting(NOW)));
+  await transact(db, (trx) => noteRead(trx, 'run.outdated', 'run:read', '{}'));
   const { token } = await transact(db, (trx) =>
     createToken(trx, { name: 'kept', scopes: ['all'], expiresAt: null, now: NOW, actor: SYSTEM }),
   );
@@ -116,6 +118,7 @@ async function fillLedger(db: Db, deductions: number): Promise<void> {
   await deliver(db, [
     { eventId: 'evt-nonsense', body: Buffer.from([0, 255, 128, 39, 92]) },
     eventOf('evt-other', 'of.no.interest', {}),
+    eventOf('evt-new-field', 'employee-census.sync-request', { employer_id: 'nobody', new_field: '' }),
     eventOf('evt-sync', 'employee-census.sync-request', { employer_id: 'b' }),
     eventOf('evt-sync-none', 'employee-census.sync-request', { employer_id: 'nobody' }),
     eventOf('evt-sync-done', 'employee-census.sync-complete', { employer_id: 'nobody' }),
