@@ -5,8 +5,14 @@ import type { CheckReadiness } from '../../../src/payroll/lifecycle/finalize.ts'
 import { readinessOf } from '../../../src/readiness/run-report.ts';
 import { QUESTION, READY } from '../../support/payroll.ts';
 
-/** They remind of money that waits for a decision, which nobody in a world makes on time. */
-const REMINDERS: ReadonlySet<string> = new Set(['missed-checks', 'retro-pre-tax', 'refund-waits']);
+/** They remind of money or people that wait for a person, and nobody in a world acts on time. */
+const REMINDERS: ReadonlySet<string> = new Set([
+  'missed-checks',
+  'retro-pre-tax',
+  'refund-waits',
+  'employees-not-scheduled',
+  'absent-from-census',
+]);
 
 /** A world uploads no census for a sync. */
 const IGNORED: ReadonlySet<string> = new Set(['census-completed']);
