@@ -1,5 +1,6 @@
 /** The console: web pages on the private listener, next to the API that they render. */
 import type { FastifyInstance } from 'fastify';
+import { compressPage } from './compression.ts';
 import { readForms } from './forms.ts';
 import { assetRoutes } from './layout.ts';
 import { liveRoute } from './live.ts';
@@ -49,6 +50,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
   api.unknownPage = (request, reply) => sendUnknown(request, reply, parts);
   api.register(async (app) => {
     await readForms(app);
+    app.addHook('onSend', compressPage);
     app.setErrorHandler((error, request, reply) => sendError(request, reply, parts, error));
     assetRoutes(app);
     signInRoutes(app, parts);

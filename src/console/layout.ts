@@ -2,8 +2,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../security/scopes.ts';
+import { acceptsGzip } from './compression.ts';
 import { type Html, html } from './html.ts';
 
 const require = createRequire(import.meta.url);
@@ -21,15 +23,16 @@ const SCRIPTS = [SCRIPT, HTMX];
 function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer) {
   const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
   const type = kind === 'css' ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8';
-  return { path: `/assets/${name}.${hash}.${kind}`, type, bytes };
+  return { path: `/assets/${name}.${hash}.${kind}`, type, bytes, zipped: gzipSync(bytes) };
 }
 
 /** Assets are public: they contain no data, and the sign-in page needs them. */
 export function assetRoutes(app: FastifyInstance): void {
-  for (const { path, type, bytes } of [STYLE, ...SCRIPTS]) {
-    app.get(path, { config: { scope: 'public' }, schema: { hide: true } }, (_request, reply) =>
-      reply.header('cache-control', CACHE_CONTROL).type(type).send(bytes),
-    );
+  for (const { path, type, bytes, zipped } of [STYLE, ...SCRIPTS]) {
+    app.get(path, { config: { scope: 'public' }, schema: { hide: true } }, (request, reply) => {
+      reply.headers({ 'cache-control': CACHE_CONTROL, vary: 'accept-encoding' }).type(type);
+      return acceptsGzip(request) ? reply.header('content-encoding', 'gzip').send(zipped) : reply.send(bytes);
+    });
   }
 }
 
