@@ -9,3 +9,6 @@ CREATE TABLE employee_names (
 );
 
 CREATE INDEX employee_names_of_employee ON employee_names (employee_id);
+
+-- How many names an employer has and when the newest came, which the index of the search compares.
+CREATE INDEX employee_names_of_employer ON employee_names (employer_id, noted_at);

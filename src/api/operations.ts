@@ -35,11 +35,12 @@ import * as payrollRuns from './operations/payroll-runs.ts';
 import * as payrollSettings from './operations/payroll-settings.ts';
 import * as payrollsDue from './operations/payrolls-due.ts';
 import * as readiness from './operations/readiness.ts';
+import * as search from './operations/search.ts';
 import * as sessions from './operations/sessions.ts';
 
 const NOUNS = [
   ...[censuses, censusUploads, censusSyncs],
-  ...[changeReports, changeBatch, employeeChanges, employees, names],
+  ...[changeReports, changeBatch, employeeChanges, employees, names, search],
   ...[deductions, deductionAssignments, deductionImports, cutOver],
   ...[events, eventWork, eventDeliveries],
   ...[readiness, flowReadiness, activity],

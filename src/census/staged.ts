@@ -136,17 +136,28 @@ export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string
   yield END;
 }
 
+/** Returns the legal name in each current census that can be read, by employer. `employers`: only of these; null for all. */
+export async function legalNames(
+  db: Db,
+  encryptor: Encryptor,
+  employers: readonly string[] | null,
+): Promise<Map<string, string>> {
+  const stored = await storedOrganizations(db, employers);
+  return new Map(
+    stored.flatMap(({ employer_id, encrypted, place }) => {
+      try {
+        return [[employer_id, organizationOf(encryptor.decrypt(encrypted, place)).legal_business_name]];
+      } catch (error) {
+        if (!isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED')) throw error;
+        return [];
+      }
+    }),
+  );
+}
+
 /** Returns the legal name in an employer's staged census, or null if there is none that can be read. */
 export async function legalNameOf(db: Db, encryptor: Encryptor, employerId: string): Promise<string | null> {
-  const census = await currentCensus(db, employerId);
-  if (census === null) return null;
-  try {
-    for await (const { plain } of openChunks(db, encryptor, census.census_id))
-      return organizationOf(plain).legal_business_name;
-  } catch (error) {
-    if (!isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED')) throw error;
-  }
-  return null;
+  return (await legalNames(db, encryptor, [employerId])).get(employerId) ?? null;
 }
 
 type Chunk = { chunk: number; plain: Buffer };
@@ -237,14 +248,22 @@ export async function listStagedCensuses(
   return { ...page, data };
 }
 
-/** Returns the encrypted organization of each current census: one small chunk. */
-export async function storedOrganizations(db: Db): Promise<StoredValue[]> {
+/** Returns the encrypted organization of each current census: one small chunk. `employers`: only of these; null for all. */
+export async function storedOrganizations(
+  db: Db,
+  employers: readonly string[] | null = null,
+): Promise<(StoredValue & { employer_id: string })[]> {
   const rows = await db
     .selectFrom('staged_censuses')
     .innerJoin('census_chunks', 'census_chunks.census_id', 'staged_censuses.census_id')
-    .select(['census_chunks.census_id', 'ciphertext'])
+    .select(['employer_id', 'census_chunks.census_id', 'ciphertext'])
     .where('state', '=', sql.lit('current'))
     .where('chunk', '=', 0)
+    .where(isOneOfOrAny(db, 'employer_id', employers))
     .execute();
-  return rows.map((row) => ({ encrypted: row.ciphertext, place: chunkPlace(row.census_id, 0) }));
+  return rows.map(({ employer_id, census_id, ciphertext }) => ({
+    employer_id,
+    encrypted: ciphertext,
+    place: chunkPlace(census_id, 0),
+  }));
 }

@@ -18,7 +18,18 @@ export function isOneOfOrAny(db: Db | Trx, column: string, values: readonly (str
   return values === null ? sql<SqlBool>`1 = 1` : isOneOf(db, column, values);
 }
 
-/** Returns the same condition for a subquery's values. The subquery runs first, so an index of the column is used. */
+/** No text that starts with a prefix is above the prefix and this character, byte by byte. */
+const LAST_CHARACTER = '\u{10ffff}';
+
+/** Returns the condition that `column` starts with one of the texts. An index of the column is used. */
+export function startsWithOneOf(column: string, texts: readonly string[]) {
+  const ranges = texts.map(
+    (text) => sql`(${sql.ref(column)} >= ${text} and ${sql.ref(column)} < ${text + LAST_CHARACTER})`,
+  );
+  return sql<SqlBool>`(${sql.join(ranges, sql` or `)})`;
+}
+
+/** Returns the condition that `column` is one of a subquery's values. The subquery runs first, so an index of the column is used. */
 export function isOneOfSelected(db: Db | Trx, column: string, subquery: RawBuilder<unknown>) {
   return engineOf(db) === 'postgres'
     ? sql<SqlBool>`${sql.ref(column)} = any(array(${subquery}))`

@@ -1,7 +1,7 @@
 /** Manual actions on the inbox: list, get, reprocess, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
 import Type from 'typebox';
-import { isOneOf } from '../database/bulk.ts';
+import { isOneOf, startsWithOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictedEventTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -43,6 +43,17 @@ export async function listEvents(
     .$if(upTo !== undefined, (query) => query.where('seq', '<=', upTo as number))
     .selectAll();
   return eventPage(events, page);
+}
+
+/** Returns the first events whose ids start with one of the texts. */
+export function eventsStartingWith(db: Db, texts: readonly string[], limit: number) {
+  return db
+    .selectFrom('inbox')
+    .select(['event_id', 'received_at'])
+    .where(startsWithOneOf('event_id', texts))
+    .orderBy('event_id')
+    .limit(limit)
+    .execute();
 }
 
 export type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictedEventTable> | null };

@@ -1,6 +1,6 @@
 /** Deductions and their versions: lists, and states on a date. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { piecesOf } from '../database/bulk.ts';
+import { piecesOf, startsWithOneOf } from '../database/bulk.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
@@ -121,6 +121,23 @@ export async function getDeduction(
   then: Pick<DeductionFilter, 'on' | 'knownAt' | 'viewer'> = {},
 ): Promise<DeductionState | null> {
   return (await statesOf(db, [deductionId], then, today)).get(deductionId) ?? null;
+}
+
+/** Returns the latest states of the first deductions whose ids start with one of the texts, without those that are not seen. */
+export async function deductionsStartingWith(
+  db: Db,
+  texts: readonly string[],
+  { viewer, today, limit }: { viewer: Viewer | null; today: string; limit: number },
+): Promise<DeductionState[]> {
+  const rows = await db
+    .selectFrom('deductions')
+    .select('deduction_id')
+    .where(startsWithOneOf('deduction_id', texts))
+    .orderBy('deduction_id')
+    .limit(limit)
+    .execute();
+  const ids = rows.map(({ deduction_id }) => deduction_id);
+  return [...(await statesOf(db, ids, { viewer }, today)).values()];
 }
 
 /** Returns a page of a deduction's versions after the position `after`, by default oldest first. */

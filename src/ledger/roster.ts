@@ -1,6 +1,6 @@
 /** The roster: what each source reported about an employment, appended on the ledger's positions. */
 import { type RawBuilder, sql } from 'kysely';
-import { insertRows, isOneOf, isOneOfOrAny } from '../database/bulk.ts';
+import { insertRows, isOneOf, isOneOfOrAny, startsWithOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { DATED, employersOn, employmentsOf, isRepeated, type RosterFact } from './employment.ts';
@@ -202,6 +202,20 @@ export async function employeesReportedAfter(
     .where('position', '>', position)
     .execute();
   return rows.map(({ employee_id }) => employee_id);
+}
+
+/** Returns past and present employees whose ids start with one of the texts. `employers`: only of these; null for all. */
+export async function employeesStartingWith(
+  db: Db,
+  texts: readonly string[],
+  employers: readonly string[] | null,
+  limit: number,
+) {
+  return employmentsQuery(db, employers)
+    .where(startsWithOneOf('employee_id', texts))
+    .orderBy('employee_id')
+    .limit(limit)
+    .execute();
 }
 
 export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>): RawBuilder<boolean> {

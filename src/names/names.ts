@@ -17,8 +17,8 @@ export type NameKey = { readonly employer_id: string; readonly employee_id: stri
 /** When a name was reported last. */
 export type NotedName = NameKey & { readonly noted_at: string };
 
-const TABLE = 'employee_names';
-const KEY = ['employer_id', 'employee_id'];
+export const TABLE = 'employee_names';
+export const KEY = ['employer_id', 'employee_id'];
 
 function placeOf({ employer_id, employee_id }: NameKey): Place {
   return { table: TABLE, row: JSON.stringify([employer_id, employee_id]), column: 'ciphertext' };
@@ -53,7 +53,7 @@ export async function changedNames(
   return reported.flatMap(({ employer_id, employee_id, first_name, last_name }) => {
     const key = { employer_id, employee_id };
     const known = before.get(keyOf(key));
-    if (known !== undefined && isSame(read(encryptor, known), { first_name, last_name })) return [];
+    if (known !== undefined && isSame(readName(encryptor, known), { first_name, last_name })) return [];
     const plain = Buffer.from(JSON.stringify([first_name, last_name]));
     return [{ ...key, noted_at: notedAt, ciphertext: encryptor.encrypt(plain, placeOf(key)) }];
   });
@@ -87,7 +87,7 @@ export async function namesOf(
   const newest = new Map(rows.map((row) => [row.employee_id, row]));
   return [...newest.values()].flatMap((row) => {
     const { employer_id, employee_id } = row;
-    const name = read(encryptor, row);
+    const name = readName(encryptor, row);
     return name === null ? [] : [{ employer_id, employee_id, ...name }];
   });
 }
@@ -119,7 +119,10 @@ export async function eraseNames(trx: Trx, employerId: string): Promise<number> 
   return Number(numDeletedRows);
 }
 
-function read(encryptor: Encryptor, row: NameKey & { ciphertext: Buffer }): Name | null {
+export type StoredName = NameKey & { readonly ciphertext: Buffer };
+
+/** Returns a stored name, or null if its data key is missing. */
+export function readName(encryptor: Encryptor, row: StoredName): Name | null {
   try {
     const [first_name, last_name] = JSON.parse(encryptor.decrypt(row.ciphertext, placeOf(row)).toString());
     return { first_name, last_name };

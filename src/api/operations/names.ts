@@ -1,6 +1,6 @@
 /** The names of employees and employers, for pages and commands that show their ids. */
 import Type from 'typebox';
-import { legalNameOf } from '../../census/staged.ts';
+import { legalNames } from '../../census/staged.ts';
 import * as field from '../../contract/fields.ts';
 import { namesOf } from '../../names/names.ts';
 import { recordDaily } from '../../security/daily-records.ts';
@@ -10,7 +10,6 @@ import { operation } from '../operation.ts';
 
 /** More than a page shows. */
 export const NAMES_AT_ONCE = 500;
-/** Each name of an employer is read from its staged census. */
 const EMPLOYERS_AT_ONCE = 100;
 
 const Names = field.component(
@@ -67,12 +66,9 @@ export const lookUpNames = operation({
     const { db, encryptor, now } = parts;
     const { employee_ids, employer_ids = [] } = call.body;
     const employees = await namesOf(db, encryptor, employee_ids, employersOf(call));
-    const employers = [];
-    for (const employer_id of new Set(employer_ids)) {
-      const isSeen = seesEmployer(call, employer_id);
-      const legal_name = isSeen ? await legalNameOf(db, encryptor, employer_id) : null;
-      if (legal_name !== null) employers.push({ employer_id, legal_name });
-    }
+    const seen = [...new Set(employer_ids)].filter((id) => seesEmployer(call, id));
+    const legal = seen.length === 0 ? [] : await legalNames(db, encryptor, seen);
+    const employers = [...legal].map(([employer_id, legal_name]) => ({ employer_id, legal_name }));
     const shown = new Set(employees.map(({ employer_id }) => employer_id));
     await recordDaily(db, actingIn(call, now()), 'name.show', [...shown]);
     return { employees, employers };

@@ -1,7 +1,7 @@
 /** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
 import { type Selectable, sql, type Updateable } from 'kysely';
 import Type from 'typebox';
-import { isOneOf, pagesByKey } from '../../database/bulk.ts';
+import { isOneOf, isOneOfOrAny, pagesByKey, startsWithOneOf } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { type AppError, conflict, notFound } from '../../errors.ts';
 import { type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
@@ -310,6 +310,23 @@ export function listRuns(
   if (employers !== null) query = query.where('employer_id', 'in', employers);
   if (state !== undefined) query = query.where('state', '=', state);
   return runPage(query, page);
+}
+
+/** Returns the first runs by pay date, latest first, whose ids start with one of the texts, and those of a pay date. */
+export function runsStartingWith(
+  db: Db,
+  texts: readonly string[],
+  { employers, limit }: { employers: readonly string[] | null; limit: number },
+) {
+  return db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'employer_id', 'pay_date'])
+    .where(({ or, eb }) => or([startsWithOneOf('run_id', texts), eb('pay_date', 'in', texts)]))
+    .where(isOneOfOrAny(db, 'employer_id', employers))
+    .orderBy('pay_date', 'desc')
+    .orderBy('run_id')
+    .limit(limit)
+    .execute();
 }
 
 export async function employersOfRuns(db: Db | Trx, runIds: readonly string[]): Promise<Map<string, string>> {

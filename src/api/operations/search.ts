@@ -1,0 +1,194 @@
+/** One search for everything that a person may know by a name or an id. */
+import Type, { type Static, type TSchema } from 'typebox';
+import { employersWithCensus, legalNames } from '../../census/staged.ts';
+import * as field from '../../contract/fields.ts';
+import { dayAt } from '../../database/time-zone.ts';
+import { eventsStartingWith } from '../../inbox/events.ts';
+import { deductionsStartingWith } from '../../ledger/deductions.ts';
+import { employeesStartingWith, employersInRoster } from '../../ledger/roster.ts';
+import { folded } from '../../names/fold.ts';
+import { namesOf } from '../../names/names.ts';
+import { createNameIndex } from '../../names/search.ts';
+import { runsStartingWith } from '../../payroll/records/runs.ts';
+import { schedulesByEmployer } from '../../payroll/settings/all-employers.ts';
+import { recordDaily } from '../../security/daily-records.ts';
+import { actingIn, mayAlso } from '../auth.ts';
+import { employersOf, viewerOf } from '../employers.ts';
+import { oncePer } from '../once-per.ts';
+import { type Call, operation, type Parts } from '../operation.ts';
+
+/** Rows of each group: a person sees them at a glance, and types one more letter for others. */
+export const FOUND_MAX = 8;
+const TEXT_MAX_CHARACTERS = 100;
+
+const groupOf = <S extends TSchema>(row: S, description: string) =>
+  field.closed(
+    { data: Type.Array(row, { maxItems: FOUND_MAX }), has_more: field.boolean('Whether more match.') },
+    description,
+  );
+
+const Found = field.component(
+  'SearchResult',
+  {
+    employees: groupOf(
+      field.closed({
+        employee_id: field.text('The employee.'),
+        employer_id: field.text('The employer that reported the name or the employment.'),
+        first_name: field.nullableText('The first name. Null if unknown, or without the scope `names:read`.'),
+        last_name: field.nullableText('The last name. Null like the first name.'),
+      }),
+      'Employees by the words of their names, or by ID. Requires `ledger:read`.',
+    ),
+    employers: groupOf(
+      field.closed({
+        employer_id: field.text('The employer.'),
+        legal_name: field.nullableText(
+          'The legal name in the staged census. Null like the names of employees.',
+        ),
+      }),
+      'Employers by the words of their legal names, or by ID. Requires `runs:read`.',
+    ),
+    deductions: groupOf(
+      field.closed({ id: field.text('The deduction.'), employee_id: field.text('The employee.') }),
+      'Deductions by ID. Requires `ledger:read`.',
+    ),
+    runs: groupOf(
+      field.closed({
+        id: field.text('The payroll run.'),
+        employer_id: field.text('The employer.'),
+        pay_date: field.text('The pay date.'),
+      }),
+      'Payroll runs by ID or pay date, the latest first. Requires `runs:read`.',
+    ),
+    events: groupOf(
+      field.closed({ id: field.text('The event.'), received_at: field.text('The time of receipt.') }),
+      'Events by ID. Requires `events:read`, and a token that is not limited to employers.',
+    ),
+  },
+  'What a text matches. A group is empty for a token that may not read it.',
+);
+type Groups = Static<typeof Found>;
+type Group = keyof Groups;
+
+const indexOf = oncePer(createNameIndex);
+
+export const search = operation({
+  id: 'search',
+  group: 'Employment',
+  method: 'POST',
+  path: '/v1/search',
+  scope: 'any',
+  employers: 'list',
+  action: 'name.show',
+  isForConsole: true,
+  isLookUp: true,
+  summary: 'Search by name or ID',
+  description:
+    'Finds employees and employers by the beginnings of the words of their names, without regard to case and accents, and ' +
+    'employees, employers, deductions, payroll runs and events by the beginning of their IDs. Names require `names:read`. One audit ' +
+    'record for each caller, employer and day says that names of employees were shown.',
+  body: field.component(
+    'SearchRequest',
+    {
+      text: Type.String({
+        pattern: '\\S',
+        maxLength: TEXT_MAX_CHARACTERS,
+        rule: `must be a text of 1 to ${TEXT_MAX_CHARACTERS} characters`,
+        description: 'The beginning of a name or an ID.',
+      }),
+    },
+    'What to find.',
+  ),
+  response: { 200: Found },
+  async run(call, parts): Promise<Groups> {
+    const text = call.body.text.trim();
+    const may = (scope: Parameters<typeof mayAlso>[1]) => mayAlso(call.caller, scope);
+    const isLimited = employersOf(call) !== null;
+    const employees = may('ledger:read') ? await employeesFor(call, parts, text) : [];
+    const shown = employees.filter(({ last_name }) => last_name !== null);
+    const ofEmployers = [...new Set(shown.slice(0, FOUND_MAX).map(({ employer_id }) => employer_id))];
+    await recordDaily(parts.db, actingIn(call, parts.now()), 'name.show', ofEmployers);
+    return {
+      employees: group(employees),
+      employers: group(may('runs:read') ? await employersFor(call, parts, text) : []),
+      deductions: group(may('ledger:read') ? await deductionsFor(call, parts, text) : []),
+      runs: group(may('runs:read') ? await runsFor(call, parts, text) : []),
+      events: group(may('events:read') && !isLimited ? await eventsFor(parts, text) : []),
+    };
+  },
+});
+
+type RowIn<G extends Group> = Groups[G]['data'][number];
+
+/** One more than a group shows is whether there are more. */
+const READ = FOUND_MAX + 1;
+
+function group<Row>(rows: Row[]) {
+  return { data: rows.slice(0, FOUND_MAX), has_more: rows.length > FOUND_MAX };
+}
+
+/** Ids are compared by byte: as typed, and in the two cases that people confuse. */
+function casesOf(text: string): string[] {
+  return [...new Set([text, text.toLowerCase(), text.toUpperCase()])];
+}
+
+async function employeesFor(call: Call, parts: Parts, text: string): Promise<RowIn<'employees'>[]> {
+  const { db } = parts;
+  const employers = employersOf(call);
+  const maySeeNames = mayAlso(call.caller, 'names:read');
+  const named = maySeeNames ? await indexOf(db).find(parts.encryptor, text, employers, READ) : [];
+  const known = await employeesStartingWith(db, casesOf(text), employers, READ);
+  const found = new Map([...known, ...named].map((key) => [key.employee_id, key]));
+  const ids = [...found.keys()];
+  const names = maySeeNames ? await namesOf(db, parts.encryptor, ids, employers) : [];
+  const nameOf = new Map(names.map((name) => [name.employee_id, name]));
+  const rows = [...found.values()].map(({ employee_id, employer_id }) => {
+    const { first_name = null, last_name = null } = nameOf.get(employee_id) ?? {};
+    return { employee_id, employer_id, first_name, last_name };
+  });
+  const inOrder = ({ first_name, last_name, employee_id }: RowIn<'employees'>) =>
+    [last_name === null ? '\u{10ffff}' : folded(last_name), folded(first_name ?? ''), employee_id].join('\t');
+  // Whole words were found first, and stay among the rows that are shown.
+  const place = new Map(named.map(({ employee_id }, index) => [employee_id, index]));
+  const placeOf = ({ employee_id }: RowIn<'employees'>) => place.get(employee_id) ?? READ;
+  const ranked = rows.toSorted((one, other) => placeOf(one) - placeOf(other));
+  const shown = ranked.slice(0, FOUND_MAX).toSorted((one, other) => (inOrder(one) < inOrder(other) ? -1 : 1));
+  return [...shown, ...ranked.slice(FOUND_MAX)];
+}
+
+async function employersFor(call: Call, { db, encryptor }: Parts, text: string) {
+  const employers = employersOf(call);
+  const ids = new Set([
+    ...(await employersWithCensus(db, employers)),
+    ...(await employersInRoster(db, employers)),
+    ...(await schedulesByEmployer(db, employers)).keys(),
+  ]);
+  const maySeeNames = mayAlso(call.caller, 'names:read');
+  const names = maySeeNames ? await legalNames(db, encryptor, employers) : new Map<string, string>();
+  const words = folded(text).split(' ').filter(Boolean);
+  const matches = (employer_id: string) => {
+    const name = ` ${folded(names.get(employer_id) ?? '')}`;
+    const isNamed = words.length > 0 && words.every((word) => name.includes(` ${word}`));
+    return isNamed || employer_id.toLowerCase().startsWith(text.toLowerCase());
+  };
+  const found = [...ids].filter(matches).toSorted().slice(0, READ);
+  return found.map((employer_id) => ({ employer_id, legal_name: names.get(employer_id) ?? null }));
+}
+
+async function deductionsFor(call: Call, parts: Parts, text: string) {
+  const today = dayAt(parts.db, parts.now());
+  const page = { viewer: viewerOf(call, parts), today, limit: READ };
+  const states = await deductionsStartingWith(parts.db, casesOf(text), page);
+  return states.map(({ version }) => ({ id: version.deduction_id, employee_id: version.employee_id }));
+}
+
+async function runsFor(call: Call, { db }: Parts, text: string) {
+  const page = { employers: employersOf(call), limit: READ };
+  const runs = await runsStartingWith(db, casesOf(text), page);
+  return runs.map(({ run_id: id, employer_id, pay_date }) => ({ id, employer_id, pay_date }));
+}
+
+async function eventsFor({ db }: Parts, text: string) {
+  const events = await eventsStartingWith(db, casesOf(text), READ);
+  return events.map(({ event_id: id, received_at }) => ({ id, received_at }));
+}

@@ -1,0 +1,141 @@
+/**
+ * Finds employees by the beginnings of their names, or by the beginning of their id in any case. The index has the names
+ * decrypted, so it is made when somebody searches, and dropped soon after.
+ */
+import { sql } from 'kysely';
+import { isOneOfOrAny, pagesByKey } from '../database/bulk.ts';
+import type { Db } from '../database/tables.ts';
+import type { Encryptor } from '../security/encryption.ts';
+import { folded } from './fold.ts';
+import { KEY, type NameKey, readName, type StoredName, TABLE } from './names.ts';
+
+const KEPT_MS = 30 * 60_000;
+/** Names of one block: decrypted in a few milliseconds. A block is one text of about 25 KB, searched in microseconds. */
+const BLOCK_NAMES = 500;
+const BLOCKS_AT_ONCE = 50;
+
+/** One employer's names. `mark` differs once they have changed. */
+type Part = { readonly mark: string; readonly blocks: readonly string[] };
+
+export type NameIndex = ReturnType<typeof createNameIndex>;
+
+export function createNameIndex(db: Db) {
+  const parts = new Map<string, Part>();
+  let building: Promise<unknown> = Promise.resolve();
+  let dropping: NodeJS.Timeout | null = null;
+
+  /** Builds the part of one employer after those before it. */
+  function partOf(encryptor: Encryptor, employerId: string, mark: string): Promise<Part> {
+    const built = building.then(async () => {
+      const known = parts.get(employerId);
+      if (known?.mark === mark) return known;
+      const part = { mark, blocks: await blocksOf(db, encryptor, employerId) };
+      parts.set(employerId, part);
+      dropping ??= setTimeout(drop, KEPT_MS).unref();
+      return part;
+    });
+    building = built.catch(() => {});
+    return built;
+  }
+
+  function drop(): void {
+    parts.clear();
+    if (dropping !== null) clearTimeout(dropping);
+    dropping = null;
+  }
+
+  return {
+    /**
+     * Returns at most `limit` employees of these employers (null: of all) whose name has a word that starts with each word of
+     * the text, or whose id starts with it. Whole words come first.
+     */
+    async find(
+      encryptor: Encryptor,
+      text: string,
+      employers: readonly string[] | null,
+      limit: number,
+    ): Promise<NameKey[]> {
+      const matches = matcherOf(text);
+      const whole: NameKey[] = [];
+      const begun: NameKey[] = [];
+      let searched = 0;
+      for (const [employer_id, mark] of await marksOf(db, employers)) {
+        const { blocks } = await partOf(encryptor, employer_id, mark);
+        for (const block of blocks) {
+          for (const { employee_id, isWhole } of matches(block)) {
+            const found = isWhole ? whole : begun;
+            if (found.length < limit) found.push({ employer_id, employee_id });
+            if (whole.length === limit) return whole;
+          }
+          searched += 1;
+          if (searched % BLOCKS_AT_ONCE === 0) await nextTurn();
+        }
+      }
+      return [...whole, ...begun].slice(0, limit);
+    },
+    drop,
+  };
+}
+
+const nextTurn = () => new Promise(setImmediate);
+
+async function marksOf(db: Db, employers: readonly string[] | null): Promise<[string, string][]> {
+  const rows = await db
+    .selectFrom(TABLE)
+    .select(({ fn }) => ['employer_id', fn.countAll().as('names'), fn.max('noted_at').as('newest')])
+    .where(isOneOfOrAny(db, 'employer_id', employers))
+    .groupBy('employer_id')
+    .orderBy('employer_id')
+    .execute();
+  return rows.map(({ employer_id, names, newest }) => [employer_id, `${names} ${newest}`]);
+}
+
+/** Each line of a block: the id in lower case, the folded name between spaces, and the id. */
+async function blocksOf(db: Db, encryptor: Encryptor, employerId: string): Promise<string[]> {
+  const blocks: string[] = [];
+  const ofEmployer = sql`employer_id = ${employerId}`;
+  for await (const page of pagesByKey<StoredName>(db, TABLE, KEY, sql`*`, BLOCK_NAMES, ofEmployer)) {
+    const lines = page.flatMap((row) => {
+      const name = readName(encryptor, row);
+      if (name === null) return [];
+      const id = JSON.stringify(row.employee_id);
+      return `${lowerId(row.employee_id)}\t ${folded(`${name.first_name} ${name.last_name}`)} \t${id}\n`;
+    });
+    blocks.push(`\n${lines.join('')}`);
+    await nextTurn();
+  }
+  return blocks;
+}
+
+/** Without tabs and ends of lines, which JSON escapes. */
+function lowerId(id: string): string {
+  return JSON.stringify(id).slice(1, -1).toLowerCase();
+}
+
+/** Returns a function that yields the matching lines of a block. */
+function matcherOf(text: string) {
+  const id = `\n${lowerId(text.trim())}`;
+  const [first = '', ...others] = folded(text).split(' ').filter(Boolean);
+  const words = [first, ...others].map((word) => ` ${word}`);
+  return function* (block: string): Generator<{ employee_id: string; isWhole: boolean }> {
+    for (let at = block.indexOf(id); at >= 0; at = block.indexOf(id, at + 1)) {
+      const line = block.slice(at + 1, block.indexOf('\n', at + 1));
+      yield { employee_id: idOf(line), isWhole: line.startsWith(`${id.slice(1)}\t`) };
+    }
+    if (first === '') return;
+    for (let at = block.indexOf(` ${first}`); at >= 0; ) {
+      const end = block.indexOf('\n', at);
+      const start = block.lastIndexOf('\n', at);
+      const line = block.slice(start + 1, end);
+      const [lower = '', name = ''] = line.split('\t');
+      // Its id was found above.
+      if (words.every((word) => name.includes(word)) && !`\n${lower}`.startsWith(id))
+        yield { employee_id: idOf(line), isWhole: words.every((word) => name.includes(`${word} `)) };
+      at = block.indexOf(` ${first}`, end);
+    }
+  };
+}
+
+function idOf(line: string): string {
+  return JSON.parse(line.slice(line.lastIndexOf('\t') + 1));
+}
