@@ -164,11 +164,38 @@ document.addEventListener('change', ({ target }) => {
     box.checked = target.checked;
 });
 
-/** `/` goes to the search of the page, unless the user is typing. */
+/** `/` goes to the search, unless the user is typing. */
+const search = document.getElementById('search');
+const found = document.getElementById('found');
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
-  const search = document.querySelector('form[role=search] input:not([type=hidden])');
   if (event.key !== '/' || isTyping || search === null) return;
   event.preventDefault();
   search.focus();
 });
+
+/** What was found for an earlier text cannot be opened. The arrow keys walk through the rest, and Enter opens the first. */
+search?.addEventListener('input', () => (found.inert = true));
+search?.closest('.search').addEventListener('keydown', (event) => {
+  const links = found.inert ? [] : [...found.querySelectorAll('a')];
+  const all = [search, ...links];
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const next = all[all.indexOf(document.activeElement) + step];
+  if (event.key === 'Escape') {
+    found.replaceChildren();
+    search.focus();
+  } else if (event.key === 'Enter' && event.target === search && links.length > 0) {
+    event.preventDefault();
+    links[0].click();
+  } else if (next !== undefined) {
+    event.preventDefault();
+    next.focus();
+  }
+});
+if (found !== null) {
+  new MutationObserver(() => (found.inert = false)).observe(found, { childList: true });
+  for (const name of ['focusin', 'pointerdown'])
+    addEventListener(name, ({ target }) => {
+      if (!(target instanceof Element && target.closest('.search'))) found.replaceChildren();
+    });
+}

@@ -25,6 +25,7 @@ import { employeePages } from './pages/ledger/employee.ts';
 import { ledgerPages } from './pages/ledger/list.ts';
 import { notificationPages } from './pages/notifications.ts';
 import { operationPages } from './pages/operations.ts';
+import { peoplePages } from './pages/people.ts';
 import { approvalPages } from './pages/runs/approve.ts';
 import { runEmployeePages } from './pages/runs/employees.ts';
 import { finalizePages } from './pages/runs/finalize.ts';
@@ -43,6 +44,7 @@ import { settingPages } from './pages/settings/overview.ts';
 import { scheduleEditorPages } from './pages/settings/schedule-editor.ts';
 import { secondApprovalActions } from './pages/settings/second-approval.ts';
 import { providerSignInRoutes } from './provider-sign-in.ts';
+import { searchActions } from './search.ts';
 import { signInRoutes } from './sign-in.ts';
 
 /** Adds the console to the API's listener. Call it before the listener listens. */
@@ -57,7 +59,9 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     providerSignInRoutes(app, parts);
     liveRoute(app, parts);
     const pages = createConsole(app, parts);
+    searchActions(pages);
     homePages(pages);
+    peoplePages(pages);
     operationPages(pages);
     eventListPages(pages);
     eventPages(pages);

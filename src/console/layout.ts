@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../security/scopes.ts';
 import { acceptsGzip } from './compression.ts';
 import { type Html, html } from './html.ts';
+import { searchForm } from './search.ts';
 
 const require = createRequire(import.meta.url);
 /** Next to `src` and `dist`, which are at the same depth. */
@@ -36,24 +37,32 @@ export function assetRoutes(app: FastifyInstance): void {
   }
 }
 
-/** `below`: other folders whose pages belong to the entry. `employers`: hidden from tokens limited to employers. */
+/**
+ * `below`: other folders whose pages belong to the entry. `employers`: hidden from tokens limited to employers. `forOperators`:
+ * hidden from people who run payroll, whose pages link what they need of it.
+ */
 type Link = {
   path: string;
   title: string;
   scope: Scope | 'any';
   below?: readonly string[];
   employers?: 'all';
+  forOperators?: true;
 };
 const LINKS: readonly Link[] = [
   { path: '/', title: 'Home', scope: 'runs:read' },
-  { path: '/runs', title: 'Payroll runs', scope: 'runs:read', below: ['/settings'] },
+  { path: '/runs', title: 'Runs', scope: 'runs:read' },
   { path: '/open-items', title: 'Open items', scope: 'runs:read' },
-  { path: '/ledger', title: 'Ledger', scope: 'ledger:read', below: ['/deductions', '/employees'] },
-  { path: '/events', title: 'Events', scope: 'events:read' },
-  { path: '/census', title: 'Census', scope: 'census:read' },
-  { path: '/changes', title: 'Changes', scope: 'changes:read' },
-  { path: '/audit', title: 'Audit', scope: 'audit:read' },
-  { path: '/operations', title: 'Operations', scope: 'any', below: ['/notifications'], employers: 'all' },
+  { path: '/people', title: 'People', scope: 'ledger:read', below: ['/ledger', '/deductions', '/employees'] },
+  { path: '/settings', title: 'Settings', scope: 'runs:read' },
+  { path: '/events', title: 'Events', scope: 'events:read', forOperators: true },
+  { path: '/census', title: 'Census', scope: 'census:read', forOperators: true },
+  { path: '/changes', title: 'Changes', scope: 'changes:read', forOperators: true },
+  { path: '/audit', title: 'Audit', scope: 'audit:read', forOperators: true },
+  {
+    ...{ path: '/operations', title: 'Operations', scope: 'any', below: ['/notifications'] },
+    ...{ employers: 'all', forOperators: true },
+  },
 ];
 
 type User = {
@@ -117,10 +126,14 @@ export function layout(
   `;
 }
 
-/** Returns the pages that a user may open. */
+/** Returns the pages that a user may open and needs. */
 function linksOf({ isLimited, may }: Pick<User, 'isLimited' | 'may'>): readonly Link[] {
+  const isOperator = may('events:write') || !may('runs:write');
   return LINKS.filter(
-    ({ scope, employers }) => (scope === 'any' || may(scope)) && (employers === undefined || !isLimited),
+    ({ scope, employers, forOperators }) =>
+      (scope === 'any' || may(scope)) &&
+      (employers === undefined || !isLimited) &&
+      (forOperators === undefined || isOperator),
   );
 }
 
@@ -136,6 +149,7 @@ function navigation(user: User, path: string): Html {
   return html`
     <div class="around">
       <nav aria-label="Pages"><ul>${links}</ul></nav>
+      ${searchForm()}
       <form class="user" hx-post="/sign-out">
         <a href="/help" aria-current=${path === '/help' ? 'page' : undefined}>Help</a>
         <a href="/sessions" title="Your access and sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>${user.name}<span class="hidden-label">, sessions</span></a>

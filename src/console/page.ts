@@ -277,7 +277,7 @@ export async function sendUnknown(
   const { method, url, headers } = request;
   const isPage = method === 'GET' && !/^\/v1(?:[/?]|$)/.test(url) && headers.accept?.includes('text/html');
   if (isPage !== true || !(await knowPerson(request, parts))) return null;
-  const advice = html`<p>${'Check the address, or use the navigation above. You can find employees and deductions by ID in the '}<a href="/ledger">ledger</a>, and events in the list of <a href="/events">events</a>.</p>`;
+  const advice = html`<p>Check the address, or use the search above.</p>`;
   const body = empty('There is no page at this address', advice);
   return sendPage(request, reply, parts, { title: 'Page not found', status: 404, body });
 }

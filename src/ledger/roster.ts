@@ -1,8 +1,10 @@
 /** The roster: what each source reported about an employment, appended on the ledger's positions. */
 import { type RawBuilder, sql } from 'kysely';
+import Type from 'typebox';
 import { insertRows, isOneOf, isOneOfOrAny, startsWithOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
+import { type PageRequest, pagesBy } from '../formats/cursor.ts';
 import { DATED, employersOn, employmentsOf, isRepeated, type RosterFact } from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
@@ -202,6 +204,13 @@ export async function employeesReportedAfter(
     .where('position', '>', position)
     .execute();
   return rows.map(({ employee_id }) => employee_id);
+}
+
+const employmentPage = pagesBy('employees', { employee_id: Type.String(), employer_id: Type.String() });
+
+/** Returns a page of past and present employments by employee id. `employers`: only of these; null for all. */
+export function listEmployments(db: Db, employers: readonly string[] | null, page: PageRequest) {
+  return employmentPage(employmentsQuery(db, employers), page);
 }
 
 /** Returns past and present employees whose ids start with one of the texts. `employers`: only of these; null for all. */

@@ -18,7 +18,7 @@ const PAGES = [
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],
   ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
-  ...['/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
+  ...['/people', '/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
   ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
   ...[
     '/census',
@@ -37,7 +37,7 @@ const PAGES = [
 const VARIANTS = [
   ...[`${RUN}?all=true`, `${RUN}?flag=negative`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
   ...[`${FINAL}?finalized=true`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
-  ...['/ledger?employee_id=nobody', '/events?state=ignored', '/events?id=none'],
+  ...['/people?employer_id=nobody', '/ledger?employee_id=nobody', '/events?state=ignored', '/events?id=none'],
   ...['/changes?state=rejected', '/audit?employee_id=nobody'],
 ];
 

@@ -188,9 +188,9 @@ t.test('find why an employee pays $92.30: two interactions from the first page',
   await finalized('r', '2026-07-17');
   const page = await opened('/');
   const { use, fill, used } = counting(page);
-  await use('link', /^Ledger$/);
-  await fill('Employee or deduction ID', 'emp-1');
-  await page.keyboard.press('Enter');
+  await fill('Name or ID', 'emp-1');
+  await page.getByRole('link', { name: /^emp-1/ }).waitFor();
+  await use('link', /^emp-1/);
   await page.getByRole('heading', { name: 'Employee emp-1' }).waitFor();
   t.equal(used(), 2);
   t.match(await cells(page, 'Last paychecks of ded-1'), [

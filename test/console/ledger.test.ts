@@ -125,25 +125,26 @@ t.test('any id opens its deduction or employee', async (t) => {
   await put(db, 'both', 'both');
   await put(db, '.', '..');
   const page = await signedIn({ refusals: true });
-  const find = async (id: string) => {
-    await page.goto('/ledger');
-    await page.getByLabel('Employee or deduction id').fill(id);
-    await page.keyboard.press('Enter');
-    await page.waitForURL(({ pathname, search }) => pathname + search !== '/ledger');
+  const find = async (text: string, group: string, id = text) => {
+    await page.goto('/help');
+    await page.getByLabel('Name or ID').fill(text);
+    await page.getByLabel(group).getByText(id, { exact: true }).first().click();
+    await page.waitForURL(({ pathname }) => pathname !== '/help');
     return page.getByRole('heading', { level: 1 }).textContent();
   };
   for (const id of IDS) {
-    t.equal(await find(id), `Employee ${id}`);
+    t.equal(await find(id, 'People'), `Employee ${id}`);
     await page.getByRole('link', { name: `ded ${id}`, exact: true }).click();
     t.equal(await page.getByRole('heading', { level: 1 }).textContent(), `Deduction ded ${id}`);
     await page.getByRole('link', { name: id, exact: true }).click();
     t.equal(await page.getByRole('heading', { level: 1 }).textContent(), `Employee ${id}`);
   }
-  t.equal(await find(' both '), 'Employee and deduction', 'spaces around it are ignored');
-  t.equal(await find('stranger'), 'Not in the ledger');
-  const none = 'There is no employee or deduction with the ID stranger';
-  t.match(await page.getByRole('main').textContent(), none);
-  t.equal(await find('..'), 'Ledger', 'an id that does not fit into a URL opens the list of deductions');
+  t.equal(await find(' both ', 'Deductions', 'both'), 'Deduction both', 'spaces around it are ignored');
+  t.equal(
+    await find('..', 'People'),
+    'Deductions',
+    'an id that does not fit into a URL opens its deductions',
+  );
   t.strictSame(await listed(page), ['.']);
   t.equal(await page.getByRole('link', { name: '.', exact: true }).count(), 0);
 });
@@ -191,14 +192,13 @@ t.test('an unknown pay frequency is shown as the frequency of the only pay sched
   t.equal(await frequency(), 'unknown');
 });
 
-t.test('an unknown employee or deduction returns 404 with a search form', async (t) => {
+t.test('an unknown employee or deduction returns 404', async (t) => {
   const { signedIn, opened, tokenWith } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   for (const path of ['/employees/nobody', '/deductions/nothing']) {
     const answer = await page.goto(path);
     t.equal(answer?.status(), 404);
     t.match(await page.getByRole('main').textContent(), 'pending or quarantined');
-    t.equal(await page.getByLabel('Employee or deduction id').count(), 1);
   }
   t.equal(await page.getByRole('main').getByRole('link', { name: 'event' }).count(), 1);
   const other = await opened('/employees/nobody', { token: await tokenWith('ledger:read'), refusals: true });

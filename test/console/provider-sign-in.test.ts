@@ -26,7 +26,7 @@ t.test('a person signs in at the provider, opens the requested page, and signs o
   await page.waitForURL('**/runs?state=open');
   t.equal(await page.title(), 'Payroll runs · benefits-sidecar');
   t.match(await page.getByRole('link', { name: 'Ann Example' }).textContent(), 'Ann Example');
-  const runs = page.locator('nav').getByRole('link', { name: 'Payroll runs' });
+  const runs = page.locator('nav').getByRole('link', { name: 'Runs' });
   t.equal(await runs.count(), 1, 'the role permits it');
   const cookies = await page.context().cookies(provider.config.consoleUrl);
   t.equal(cookies.length, 1, 'the sign-in cookie is gone');

@@ -142,7 +142,7 @@ t.test('an unknown path returns a page to users and a problem to programs', asyn
   const answer = await page.goto('/ledgre');
   t.equal(answer?.status(), 404);
   await page.getByRole('heading', { name: 'Page not found' }).waitFor();
-  t.equal(await page.getByRole('link', { name: 'Payroll runs' }).count(), 1, 'with navigation');
+  t.equal(await page.getByRole('link', { name: 'Runs' }).count(), 1, 'with navigation');
   t.equal(answer?.headers()['cache-control'], 'no-store');
   t.match((await page.goto('/v1/nothing'))?.headers()['content-type'], 'json', 'API paths return JSON');
   const stranger = await fetch(`${base}/ledgre`, { headers: { accept: 'text/html' } });

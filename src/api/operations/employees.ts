@@ -8,15 +8,15 @@ import { counted, notFound } from '../../errors.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
 import { hasDeductions, listDeductions } from '../../ledger/deductions.ts';
-import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
-import { rosterOf } from '../../ledger/roster.ts';
+import { employerOf, employmentsOf, spellOn, valueOn } from '../../ledger/employment.ts';
+import { listEmployments, rosterOf } from '../../ledger/roster.ts';
 import { seesAllOf, type Viewer } from '../../ledger/visibility.ts';
 import { listPaychecks, Paycheck } from '../../payroll/lifecycle/paychecks.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
-import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
+import { assertKnownFilter, employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { operation } from '../operation.ts';
-import { cursor, limit, pageOf } from '../schemas.ts';
+import { cursor, idFilter, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
 
@@ -125,6 +125,61 @@ const Employee = field.component(
 
 export const EmployeeId = field.closed({
   employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
+});
+
+const EmployeeRow = field.component(
+  'EmployeeSummary',
+  {
+    id: field.text('The employee ID of payroll.'),
+    employer_id: field.text('The employer.'),
+    hire_date: field.nullableText('The date of the last hire until today. Null if unknown.'),
+    termination_date: field.nullableText('The end of that employment. Null if none was reported.'),
+    pay_frequency: field.nullableText('The pay frequency. Null if unknown.'),
+    pay_group: field.nullableText('The pay group. Null if unknown.'),
+    absent: field.boolean("Whether the employer's newest census lacks the employee."),
+  },
+  'An employee of one employer, as of today.',
+);
+
+export const listEmployees = operation({
+  id: 'listEmployees',
+  group: 'Employment',
+  method: 'GET',
+  path: '/v1/employees',
+  scope: 'ledger:read',
+  employers: 'list',
+  isForConsole: true,
+  summary: 'List employees',
+  description: 'Lists past and present employees by ID, once for each of their employers, without names.',
+  query: field.closed({ employer_id: idFilter('Only employees of this employer.'), cursor, limit }),
+  response: { 200: pageOf(EmployeeRow) },
+  refuses: ['NOT_FOUND'],
+  async run(call, { db, now }) {
+    const { employer_id, ...page } = call.query;
+    await assertKnownFilter(call, { db }, employer_id);
+    const employers =
+      employer_id === undefined ? employersOf(call) : [employer_id].filter((id) => seesEmployer(call, id));
+    const list = await listEmployments(db, employers, page);
+    const roster = await rosterOf(
+      db,
+      list.data.map(({ employee_id }) => employee_id),
+    );
+    const today = dayAt(db, now());
+    const data = list.data.map(({ employee_id: id, employer_id: of }) => {
+      const reports = (roster.get(id) ?? []).filter((report) => report.employer_id === of);
+      const [employment] = employmentsOf(reports) as [ReturnType<typeof employmentsOf>[number]];
+      const spell = spellOn(employment, today) ?? employment.spells[0];
+      return {
+        ...{ id, employer_id: of },
+        hire_date: spell?.hire_date ?? null,
+        termination_date: spell?.termination_date ?? null,
+        pay_frequency: valueOn(employment, 'pay_frequency', today),
+        pay_group: valueOn(employment, 'pay_group', today),
+        absent: valueOn(employment, 'absent', today) === 1,
+      };
+    });
+    return { ...list, data };
+  },
 });
 
 export const getEmployee = operation({

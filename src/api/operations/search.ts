@@ -4,7 +4,7 @@ import { employersWithCensus, legalNames } from '../../census/staged.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { eventsStartingWith } from '../../inbox/events.ts';
-import { deductionsStartingWith } from '../../ledger/deductions.ts';
+import { deductionsStartingWith, hasDeductions } from '../../ledger/deductions.ts';
 import { employeesStartingWith, employersInRoster } from '../../ledger/roster.ts';
 import { folded } from '../../names/fold.ts';
 import { namesOf } from '../../names/names.ts';
@@ -33,7 +33,9 @@ const Found = field.component(
     employees: groupOf(
       field.closed({
         employee_id: field.text('The employee.'),
-        employer_id: field.text('The employer that reported the name or the employment.'),
+        employer_id: field.nullableText(
+          'The employer that reported the name or the employment. Null if none did, and only deductions name the employee.',
+        ),
         first_name: field.nullableText('The first name. Null if unknown, or without the scope `names:read`.'),
         last_name: field.nullableText('The last name. Null like the first name.'),
       }),
@@ -106,7 +108,9 @@ export const search = operation({
     const isLimited = employersOf(call) !== null;
     const employees = may('ledger:read') ? await employeesFor(call, parts, text) : [];
     const shown = employees.filter(({ last_name }) => last_name !== null);
-    const ofEmployers = [...new Set(shown.slice(0, FOUND_MAX).map(({ employer_id }) => employer_id))];
+    const ofEmployers = [
+      ...new Set(shown.slice(0, FOUND_MAX).flatMap(({ employer_id }) => employer_id ?? [])),
+    ];
     await recordDaily(parts.db, actingIn(call, parts.now()), 'name.show', ofEmployers);
     return {
       employees: group(employees),
@@ -138,7 +142,10 @@ async function employeesFor(call: Call, parts: Parts, text: string): Promise<Row
   const maySeeNames = mayAlso(call.caller, 'names:read');
   const named = maySeeNames ? await indexOf(db).find(parts.encryptor, text, employers, READ) : [];
   const known = await employeesStartingWith(db, casesOf(text), employers, READ);
-  const found = new Map([...known, ...named].map((key) => [key.employee_id, key]));
+  const strangers = employers === null ? await strangersOf(db, text) : [];
+  const found = new Map<string, Pick<RowIn<'employees'>, 'employee_id' | 'employer_id'>>(
+    [...strangers, ...known, ...named].map((key) => [key.employee_id, key]),
+  );
   const ids = [...found.keys()];
   const names = maySeeNames ? await namesOf(db, parts.encryptor, ids, employers) : [];
   const nameOf = new Map(names.map((name) => [name.employee_id, name]));
@@ -154,6 +161,14 @@ async function employeesFor(call: Call, parts: Parts, text: string): Promise<Row
   const ranked = rows.toSorted((one, other) => placeOf(one) - placeOf(other));
   const shown = ranked.slice(0, FOUND_MAX).toSorted((one, other) => (inOrder(one) < inOrder(other) ? -1 : 1));
   return [...shown, ...ranked.slice(FOUND_MAX)];
+}
+
+/** Returns the employee whom deductions name by this id, although no employer has reported them. */
+async function strangersOf(db: Parts['db'], text: string) {
+  const strangers = [];
+  for (const employee_id of casesOf(text))
+    if (await hasDeductions(db, employee_id)) strangers.push({ employee_id, employer_id: null });
+  return strangers;
 }
 
 async function employersFor(call: Call, { db, encryptor }: Parts, text: string) {

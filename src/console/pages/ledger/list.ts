@@ -1,17 +1,15 @@
-/** The ledger: every deduction, with filters that are kept in the address; and employees and deductions by their id. */
-import { getDeduction, listDeductions } from '../../../api/operations/deductions.ts';
-import { getEmployee } from '../../../api/operations/employees.ts';
+/** The ledger: every deduction, with filters that are kept in the address. */
+import { listDeductions } from '../../../api/operations/deductions.ts';
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
-import { address, deductionLink, employeeLink, fitsPath, pathOf, type Query } from '../../elements/links.ts';
+import { address, fitsPath, type Query } from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Page, Visit } from '../../page.ts';
-import { dataOrNull } from '../../performing.ts';
 import { deductionTable, employerAdviceFor } from './terms.ts';
 
 const PATH = '/ledger';
@@ -58,11 +56,10 @@ export function ledgerPages({ page }: Console): void {
     const isEmpty = data.length === 0 && next_cursor === null;
     if (isEmpty && cursor === undefined && Object.keys(filter).length === 0) {
       const advice = html`<p>${'They arrive as signed webhooks. Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal, and set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>.</p>`;
-      return { title: 'Ledger', body: empty('No deductions yet', advice) };
+      return { title: 'Deductions', body: empty('No deductions yet', advice) };
     }
     const { on = today, known_at } = filter;
     const body = html`
-      ${findForm()}
       ${filters(filter)}
       ${timeNotice(filter, today)}
       ${known_at === undefined && employerAdviceFor(data)}
@@ -71,28 +68,7 @@ export function ledgerPages({ page }: Console): void {
       ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
       ${pager(PATH, { ...filter, cursor }, next_cursor)}
     `;
-    return { title: 'Ledger', body };
-  });
-
-  // Opens the employee or deduction. When both or neither have the id, a page shows that.
-  page(`${PATH}/find`, 'ledger:read', async ({ api, query, may }) => {
-    const id = query.id?.trim() ?? '';
-    if (id === '' || !fitsPath(id)) return { go: address(PATH, { employee_id: id }) };
-    const deduction = await dataOrNull(api.perform(getDeduction, { params: { deduction_id: id } }));
-    const employee = await dataOrNull(api.perform(getEmployee, { params: { employee_id: id } }));
-    if (deduction === null && employee === null) return notFound('employee or deduction', id, may);
-    if (employee === null) return { go: pathOf('/deductions', id) ?? PATH };
-    if (deduction === null) return { go: pathOf('/employees', id) ?? PATH };
-    const body = html`
-      <div class="card">
-        <p>${'An employee and a deduction both have the ID '}<code>${id}</code>:</p>
-        <ul>
-          <li>${'Employee '}${employeeLink(id)}</li>
-          <li>${'Deduction '}${deductionLink(id)}</li>
-        </ul>
-      </div>
-    `;
-    return { title: 'Employee and deduction', body };
+    return { title: 'Deductions', body };
   });
 }
 
@@ -151,23 +127,11 @@ function timeNotice(asked: Query, today: string): Html | null {
   `;
 }
 
-function findForm(id = ''): Html {
-  return html`
-    <form method="get" action="/ledger/find" class="fields" role="search">
-      <div class="field">
-        <label for="find">Employee or deduction ID</label>
-        <input id="find" name="id" type="search" value=${id} maxlength="255" required />
-      </div>
-      <button type="submit" class="quiet">Open</button>
-    </form>
-  `;
-}
-
 export function notFound(what: string, id: string, may: Visit['may']): Page {
   const event = may('events:read') ? html`<a href="/events">event</a>` : 'event';
   const advice = fitsPath(id)
     ? html`<p>${'IDs are case-sensitive. If it was sent recently, its '}${event}${' may be pending or quarantined.'}</p>`
     : html`<p>${'This ID has no page, because it cannot be part of an address. '}<a href=${address(PATH, { employee_id: id })}>Show the employee’s deductions</a></p>`;
-  const body = html`${empty(`There is no ${what} with the ID ${id}`, advice)}${findForm(id)}`;
+  const body = html`${empty(`There is no ${what} with the ID ${id}`, advice)}`;
   return { title: 'Not in the ledger', status: 404, body };
 }

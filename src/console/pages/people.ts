@@ -1,0 +1,50 @@
+/** People: the employees of an employer, past and present. The search finds one by name. */
+import type { RowOf } from '../../api/operation.ts';
+import { listEmployees } from '../../api/operations/employees.ts';
+import { empty, state } from '../elements/facts.ts';
+import { dayOf } from '../elements/format.ts';
+import { address, employeeLink, employerLink } from '../elements/links.ts';
+import { type Filter, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { html } from '../html.ts';
+import type { Console } from '../page.ts';
+
+type Employee = RowOf<typeof listEmployees>;
+
+const PATH = '/people';
+const FILTERS: readonly Filter[] = [{ name: 'employer_id', label: 'Employer ID' }];
+
+export function peoplePages({ page }: Console): void {
+  page(PATH, 'ledger:read', async ({ api, query, today }) => {
+    const { cursor } = query;
+    const filter = filtersIn(query, FILTERS);
+    const { data, next_cursor } = await api.perform(listEmployees, {
+      query: { limit: PAGE_ROWS, cursor, ...filter },
+    });
+    const advice = html`<p>Employees appear here once a census or a hire names them.</p>`;
+    const body = html`
+      <p>${'The search above finds a person by name. '}<a href=${address('/ledger', filter)}>All deductions</a></p>
+      ${filterForm(PATH, query, FILTERS)}
+      ${data.length === 0 ? empty('No employees', advice) : table(data, { caption: 'Employees by ID', captionHidden: true, stacked: true }, columns(today))}
+      ${pager(PATH, query, next_cursor)}
+    `;
+    return { title: 'People', body };
+  });
+}
+
+function columns(today: string) {
+  return [
+    ['Employee', ({ id }: Employee) => employeeLink(id), 'name'],
+    ['Employer', ({ employer_id }: Employee) => employerLink(employer_id)],
+    ['Hired', ({ hire_date }: Employee) => dayOf(hire_date), 'date'],
+    ['Left', (employee: Employee) => leftOf(employee, today), 'date'],
+    ['Pay frequency', ({ pay_frequency }: Employee) => pay_frequency],
+    ['Pay group', ({ pay_group }: Employee) => pay_group],
+  ] as const;
+}
+
+function leftOf({ termination_date, absent }: Employee, today: string) {
+  if (termination_date === null) return absent ? state('not in the census', 'warn') : null;
+  return termination_date < today
+    ? dayOf(termination_date)
+    : html`<span>${'leaves '}${dayOf(termination_date)}</span>`;
+}

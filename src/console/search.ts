@@ -1,0 +1,78 @@
+/** The search in the header of every page: people, employers, deductions, runs and events, by name or ID. */
+import type { ResultOf } from '../api/operation.ts';
+import { search } from '../api/operations/search.ts';
+import { dayText, instant } from './elements/format.ts';
+import { address, fitsPath, pathOf, runPath } from './elements/links.ts';
+import { type Content, type Html, html } from './html.ts';
+import type { Console } from './page.ts';
+
+/** The text is in no address: not in the history of the browser, nor in the logs of proxies. */
+export function searchForm(): Html {
+  return html`
+    <div class="search">
+      <form role="search" aria-label="Search" method="post" action="/search" hx-post="/search" hx-target="#found" hx-trigger="submit, input changed delay:300ms from:#search">
+        <label for="search" class="hidden-label">Name or ID</label>
+        <input id="search" name="text" type="search" placeholder="Name or ID" maxlength="100" autocomplete="off" aria-controls="found" aria-keyshortcuts="/" />
+      </form>
+      <div id="found" class="found"></div>
+    </div>
+  `;
+}
+
+export function searchActions({ action }: Console): void {
+  action('/search', 'any', async ({ api, form }) => {
+    const text = form.text?.trim() ?? '';
+    return text === '' ? html`<span></span>` : foundOf(await api.perform(search, { body: { text } }));
+  });
+}
+
+type Found = ResultOf<typeof search>;
+
+function foundOf({ employees, employers, deductions, runs, events }: Found): Html {
+  const groups = [
+    groupOf('People', employees, ({ employee_id, employer_id, first_name, last_name }) => {
+      const path = pathOf('/employees', employee_id) ?? address('/ledger', { employee_id });
+      const note = [last_name === null ? null : employee_id, employer_id];
+      return row(
+        path,
+        last_name === null ? employee_id : `${first_name} ${last_name}`,
+        note.filter((part) => part !== null).join(', '),
+      );
+    }),
+    groupOf('Employers', employers, ({ employer_id, legal_name }) =>
+      row(address('/runs', { employer_id }), legal_name ?? employer_id, legal_name && employer_id),
+    ),
+    groupOf('Payroll runs', runs, ({ id, employer_id, pay_date }) =>
+      row(runPath(id), id, `${employer_id}, ${dayText(pay_date)}`),
+    ),
+    groupOf('Deductions', deductions, ({ id, employee_id }) =>
+      fitsPath(id) ? row(pathOf('/deductions', id), id, employee_id) : null,
+    ),
+    groupOf('Events', events, ({ id, received_at }) =>
+      fitsPath(id) ? row(pathOf('/events', id), id, instant(received_at)) : null,
+    ),
+  ].filter((group) => group !== null);
+  const all = [employees, employers, deductions, runs, events];
+  const rows = all.reduce((sum, { data }) => sum + data.length, 0);
+  const status = rows === 0 ? 'Nothing matches.' : `${rows} ${rows === 1 ? 'match' : 'matches'}.`;
+  return html`<p role="status" class=${rows === 0 ? 'soft' : 'hidden-label'}>${status}</p>${groups}`;
+}
+
+function groupOf<Row>(
+  title: string,
+  { data, has_more }: { data: readonly Row[]; has_more: boolean },
+  show: (row: Row) => Html | null,
+): Html | null {
+  if (data.length === 0) return null;
+  return html`
+    <section aria-label=${title}>
+      <h2>${title}</h2>
+      <ul>${data.map(show)}</ul>
+      ${has_more && html`<p class="hint">More match. Type more letters.</p>`}
+    </section>
+  `;
+}
+
+function row(path: string | null, title: string, note: Content): Html {
+  return html`<li><a href=${path}>${title} <span class="soft">${note}</span></a></li>`;
+}

@@ -1,0 +1,50 @@
+/** The search in the header of every page, and what people find in the navigation. */
+import t from 'tap';
+import { ROLES } from '../../src/security/scopes.ts';
+import { census, employee } from '../contract/samples.ts';
+import { assertAccessible, openConsole } from './stage.ts';
+
+t.test('a person is found by name with the keyboard alone, and the text is in no address', async (t) => {
+  const { call, opened, logged } = await openConsole(t);
+  const people = [
+    { ...employee, employee_id: 'e-1', first_name: 'Zoë', last_name: 'Łukasz' },
+    { ...employee, employee_id: 'e-2', first_name: 'Zora', last_name: 'Lunt' },
+  ];
+  const body = { ...census, employees: people };
+  t.equal((await call({ method: 'PUT', url: '/v1/employers/acme/census', body })).status, 200);
+  const page = await opened('/help');
+  const addresses: string[] = [];
+  page.on('request', (request) => addresses.push(request.url()));
+  await page.keyboard.press('/');
+  await page.keyboard.type('zo lu');
+  const found = page.locator('#found');
+  await found.getByText('Zoë Łukasz').waitFor();
+  t.strictSame(await found.getByRole('link').allTextContents(), [
+    'Zoë Łukasz e-1, acme',
+    'Zora Lunt e-2, acme',
+  ]);
+  await assertAccessible(t, page, 'search');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Escape');
+  t.equal(await found.textContent(), '');
+  await page.keyboard.type('k');
+  await found.getByText('Zoë Łukasz').waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/employees/e-1');
+  t.notMatch(addresses.join(), /zo|luk/i);
+  t.notMatch(JSON.stringify(logged), /zo lu/i);
+});
+
+t.test('people who run payroll have five pages, and operators all', async (t) => {
+  const { opened, tokenWith } = await openConsole(t);
+  const pagesOf = async (...scopes: Parameters<typeof tokenWith>) => {
+    const page = await opened('/help', { token: await tokenWith(...scopes) });
+    return page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
+  };
+  const five = ['Home', 'Runs', 'Open items', 'People', 'Settings'];
+  t.strictSame(await pagesOf(...ROLES['payroll-specialist']), five);
+  t.strictSame(await pagesOf(...ROLES['payroll-manager']), five);
+  const all = [...five, 'Events', 'Census', 'Changes', 'Audit', 'Operations'];
+  t.strictSame(await pagesOf(...ROLES.operator), all);
+  t.strictSame(await pagesOf('census:read'), ['Census', 'Operations']);
+});
