@@ -23,6 +23,7 @@ import { itemPages } from './pages/items/list.ts';
 import { deductionPages } from './pages/ledger/deduction.ts';
 import { employeePages } from './pages/ledger/employee.ts';
 import { ledgerPages } from './pages/ledger/list.ts';
+import { monthPages } from './pages/month.ts';
 import { notificationPages } from './pages/notifications.ts';
 import { operationPages } from './pages/operations.ts';
 import { peoplePages } from './pages/people.ts';
@@ -61,6 +62,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     const pages = createConsole(app, parts);
     searchActions(pages);
     homePages(pages);
+    monthPages(pages);
     peoplePages(pages);
     operationPages(pages);
     eventListPages(pages);

@@ -18,7 +18,7 @@ import { runPath } from './elements/links.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
 import { showNames } from './names.ts';
-import { type Api, createApi, type Input, rejectionOf, sendCsv } from './performing.ts';
+import { type Api, createApi, type NamedInput, rejectionOf, sendArchive, sendCsv } from './performing.ts';
 import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
 /** The console has the parts of the operations that its pages perform. */
@@ -79,6 +79,10 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
     config: { scope, action: 'none' as const, employers },
     schema: { hide: true },
   });
+  const measured = ({ scope, runWork }: Pick<Operation, 'scope' | 'runWork'>) => {
+    const { config, schema } = options(scope);
+    return { config: { ...config, ...(runWork && { runWork }) }, schema };
+  };
   return {
     app,
     parts,
@@ -112,12 +116,20 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
     csv<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
       url: string,
       op: Operation<P, Q, B, R>,
-      show: (visit: Visit) => Promise<Input<P, Q, B> & { readonly filename: string }>,
+      show: (visit: Visit) => Promise<NamedInput<P, Q, B>>,
     ): void {
-      const { config, schema } = options(op.scope);
-      const measured = { ...config, ...(op.runWork && { runWork: op.runWork }) };
-      app.get(url, { config: measured, schema }, async (request, reply) =>
+      app.get(url, measured(op), async (request, reply) =>
         sendCsv(request, reply, parts, op, await show(visitOf(request, parts))),
+      );
+    },
+    /** Declares a download of several lists as one archive: `GET url`. `show` returns its name, and each list as for `csv`. */
+    archive<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+      url: string,
+      op: Operation<P, Q, B, R>,
+      show: (visit: Visit) => Promise<{ filename: string; files: readonly NamedInput<P, Q, B>[] }>,
+    ): void {
+      app.get(url, measured(op), async (request, reply) =>
+        sendArchive(request, reply, parts, op, await show(visitOf(request, parts))),
       );
     },
     /**

@@ -1,5 +1,6 @@
 /** Performs operations of the API as the signed-in user: with the same scopes, checks and messages as other clients. */
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { actorOf } from '../api/auth.ts';
@@ -10,6 +11,7 @@ import { type ProblemDetails, problemOf, Refusal, refusalOf } from '../api/probl
 import { logRefusal, type Refused } from '../api/refusal-log.ts';
 import type { ApiParts } from '../api/route.ts';
 import { begun, interruptedOf } from '../api/streams.ts';
+import { tarOf } from '../formats/tar.ts';
 import { note } from '../telemetry/metric.ts';
 import { presentIn } from './elements/links.ts';
 
@@ -26,6 +28,11 @@ export type Input<P extends TSchema, Q extends TSchema, B extends TSchema> = {
   readonly query?: Parameters<Q>;
   readonly body?: Fields<B>;
   readonly ifMatch?: string | undefined;
+};
+
+/** The parameters of a list, and the name of its file. */
+export type NamedInput<P extends TSchema, Q extends TSchema, B extends TSchema> = Input<P, Q, B> & {
+  readonly filename: string;
 };
 
 /** A file of a form, and the headers of a request that would send the file. */
@@ -73,7 +80,7 @@ export async function sendCsv<P extends TSchema, Q extends TSchema, B extends TS
   reply: FastifyReply,
   parts: ApiParts,
   op: Operation<P, Q, B, R>,
-  { filename, ...input }: Input<P, Q, B> & { readonly filename: string },
+  { filename, ...input }: NamedInput<P, Q, B>,
 ): Promise<FastifyReply> {
   // The listener measures the work, to the last byte.
   const { method, path } = op;
@@ -84,6 +91,40 @@ export async function sendCsv<P extends TSchema, Q extends TSchema, B extends TS
   });
   const disposition = `attachment; filename="${filename}"`;
   return reply.type('text/csv').header('content-disposition', disposition).send(csv);
+}
+
+/** ASCII characters that the name of a file in an archive may have. */
+const NAME_MAX_CHARACTERS = 100;
+
+/**
+ * Sends the CSVs of several lists as one archive. Memory holds one CSV at a time. A file that cannot be made ends the archive
+ * with an error.
+ */
+export async function sendArchive<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: ApiParts,
+  op: Operation<P, Q, B, R>,
+  { filename, files }: { readonly filename: string; readonly files: readonly NamedInput<P, Q, B>[] },
+): Promise<FastifyReply> {
+  const { method, path } = op;
+  const archived = async function* () {
+    for (const [index, { filename: full, ...input }] of files.entries()) {
+      const content = await performed({ method, path }, request, parts, async (identity) => {
+        const file = await performFiles(op, given(op, request, input), 'csv', identity, parts);
+        return text(file.csv(file.rows));
+      });
+      const name =
+        full.length > NAME_MAX_CHARACTERS ? `${index + 1}-${full.slice(1 - NAME_MAX_CHARACTERS / 2)}` : full;
+      yield { name, content };
+    }
+  };
+  const archive = tarOf(archived(), parts.now());
+  const disposition = `attachment; filename="${filename}"`;
+  return reply
+    .type('application/x-tar')
+    .header('content-disposition', disposition)
+    .send(archive.once('error', interruptedOf({ method, routeOptions: { url: path } }, parts)));
 }
 
 /** Returns the input with the params of the page's path, and without what is empty in an address. */

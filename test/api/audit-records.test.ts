@@ -70,6 +70,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   } as const;
   const { etag } = await compareCutOver(db, cutOver, rowsOf(...people.rows));
   const signing = { token: await personWith('eve@example.com', 'runs:write') };
+  const searching = { token: await personWith('sam@example.com', 'ledger:read', 'names:read') };
   const schedules = [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }];
   const told = { notification_id: '' };
   const ofZoe = { kind: 'demographic', ...demographic, employee_id: 'zoe' };
@@ -124,6 +125,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`POST ${CHANGE}/batch`, 'change.report', [ofZoe]),
     step(`POST ${OF_EMPLOYER}/export`, 'employer.export'),
     step('POST /v1/names', 'name.show', { employee_ids: ['zoe'] }),
+    step('POST /v1/search', 'name.show', { text: 'zoe' }, searching),
     step('POST /v1/deductions/import', 'deduction.import', [{ ...deduction, id: 'ded-old' }], { records: 2 }),
     step(`PUT ${OF_EMPLOYER}/census`, 'census.stage', census, { records: 2 }),
     step(`POST ${OF_EMPLOYER}/export`, 'employer.export'),

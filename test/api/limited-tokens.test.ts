@@ -149,6 +149,7 @@ const censusOf = (id: (name: string) => string) => ({
 const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>> = {
   'DELETE /v1/employers/:employer_id/census': () => REASON,
   'POST /v1/names': (own) => ({ employee_ids: [own('employee_id')] }),
+  'POST /v1/search': (own) => ({ text: own('employee_id') }),
   'PUT /v1/payroll-runs/:run_id': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
   'POST /v1/payroll-runs/preview': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
   'POST /v1/payroll-runs': (id) => ({

@@ -1,5 +1,8 @@
 /** Tests the list of payrolls that are due. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import { extract } from 'tar';
 import { transact } from '../../src/database/transaction.ts';
 import { every } from '../payroll/calendars.ts';
 import { dateOf, deduct, employ, LATELY, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
@@ -131,4 +134,46 @@ t.test('an employer that needs a setup is led through its steps', async (t) => {
   t.equal(await reader.getByRole('button', { name: /Start/ }).count(), 0);
   const other = await opened('/', { token: await tokenWith('events:read') });
   t.match(other.url(), /\/operations$/, 'home needs runs:read');
+});
+
+t.test('all files of today are one download, and each is recorded', async (t) => {
+  const { opened, base, cookie, finalized, db, call, tokenWith } = await openPayroll(t);
+  const empty = await fetch(`${base}/payrolls/files.tar`, { headers: { cookie: await cookie() } });
+  t.equal(empty.status, 404);
+  const groups = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
+  await setSchedules(db, groups);
+  await employ(db, 'emp-1', { pay_group: 'north' });
+  await employ(db, 'emp-2', { pay_group: 'south' });
+  await finalized('of-north', '2026-07-03', { pay_group: 'north' });
+  await finalized('of-south', '2026-07-03', { pay_group: 'south' });
+  const page = await opened('/', { token: await tokenWith('runs:read', 'audit:read') });
+  const download = page.getByRole('link', { name: 'Download all 2 files of today (.tar)' });
+  const [saved] = await Promise.all([page.waitForEvent('download'), download.click()]);
+  const folder = t.testdir();
+  await saved.saveAs(join(folder, 'files.tar'));
+  await extract({ file: join(folder, 'files.tar'), cwd: folder });
+  t.match(readFileSync(join(folder, 'of-north.csv'), 'utf8'), /emp-1/);
+  t.notMatch(readFileSync(join(folder, 'of-south.csv'), 'utf8'), /emp-1/);
+  const { data } = (await call({ url: '/v1/audit?action=run.download' })).json;
+  t.equal(data.length, 2);
+});
+
+t.test('Home names held censuses, rejected changes and the next pay dates', async (t) => {
+  const { opened, db, call } = await openPayroll(t);
+  const body = { employee_id: 'emp-1', termination_date: '2026-07-10' };
+  await call({ method: 'POST', url: '/v1/employee-changes/termination', body });
+  const rejected = { state: 'rejected', is_next: 0, finished_at: LATELY } as const;
+  await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
+  await sync(db, { employer_id: 'other', state: 'waiting' });
+  const held = { state: 'held', held_census_id: 'census', held_for: '[]' } as const;
+  await transact(db, (trx) =>
+    trx.updateTable('census_syncs').set(held).where('employer_id', '=', 'other').execute(),
+  );
+  const page = await opened('/');
+  t.strictSame(await page.locator('ul.notice > li').allTextContents(), [
+    '1 rejected employment change: retry or cancel it',
+    '1 held census: you can release it',
+  ]);
+  await page.getByText('Next pay dates', { exact: true }).click();
+  t.match(await page.locator('#next-dates').textContent(), 'Jul 31, 2026acme, biweekly');
 });

@@ -91,7 +91,7 @@ t.test('only a warning that can be remembered has a checkbox', async (t) => {
 t.test('a rejected change of an unknown person is on Home, and no run counts it', async (t) => {
   const { db, call, text, put } = await reading(t);
   await put('r', '2026-07-17');
-  t.match(await text('/'), /Computing <span class="soft">1</, 'before its first computation');
+  t.match(await text('/'), /Checking <span class="soft">1</, 'before its first computation');
   const report = async (employee_id: string) => {
     const headers = { 'idempotency-key': employee_id };
     const body = { employee_id, termination_date: '2026-07-10' };
@@ -103,7 +103,7 @@ t.test('a rejected change of an unknown person is on Home, and no run counts it'
     return (await call({ url: `/v1/employee-changes?employee_id=${employee_id}` })).json.data[0].id;
   };
   const unknown = await report('nobody');
-  t.match(await text('/'), '<a href="/changes?state=rejected">Rejected employment changes</a>');
+  t.match(await text('/'), '<a href="/changes?state=rejected">1 rejected employment change</a>');
   t.notMatch(await text(`/changes/${unknown}`), 'count it already');
   t.match(await text(`/changes/${await report('emp-1')}`), 'Payroll runs count it already');
   t.match(await text(`/changes/${unknown}?saved=true`), /Saved\.<.*href="\/changes\?state=rejected"/);

@@ -1,5 +1,4 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
-import { listEmployeeChanges } from '../../api/operations/employee-changes.ts';
 import { openPayrollRun } from '../../api/operations/payroll-run-creation.ts';
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
@@ -9,19 +8,20 @@ import { count, counted, dayText, lacksScope } from '../elements/format.ts';
 import { address, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
-import type { Console, Done, Visit } from '../page.ts';
+import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
+import { filesOfToday, nextDates, waiting } from './month.ts';
 import { failedOf, fails, payrollTable, STATES, type State, scheduleOf, stateIn } from './payroll-table.ts';
 import { type Key, type Payroll, payrollsOf, STEPS } from './payrolls.ts';
 
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
 
-export function homePages({ page, action }: Console): void {
+export function homePages({ page, action, parts }: Console): void {
   page('/', 'self', async (visit) => {
     const { may, caller } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit)}`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit, parts)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -43,7 +43,7 @@ export function homePages({ page, action }: Console): void {
       await act.api.perform(computePayrollRun, { params: { run_id: run_id as string } });
       isAny = true;
     }
-    return isAny ? payrollsPart(act) : null;
+    return isAny ? payrollsPart(act, parts) : null;
   });
 }
 
@@ -63,7 +63,7 @@ function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
 }
 
 /** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
-async function payrollsPart(visit: Visit): Promise<Html> {
+async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Promise<Html> {
   const all = await payrollsOf(visit);
   const { state: selected, check } = visit.query;
   const shown = all.filter(
@@ -74,10 +74,12 @@ async function payrollsPart(visit: Visit): Promise<Html> {
   const path = address('/', visit.query);
   const content = html`
     ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
-    ${await rejectedNotice(visit)}
+    ${await waiting(visit)}
+    ${await filesOfToday(visit, parts)}
     ${sharedChecks(all, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
+    ${nextDates(all)}
     ${visit.may('runs:write') && endingSchedules(all)}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
@@ -113,14 +115,6 @@ function tabs(all: readonly Payroll[], visit: Visit): Html {
       </ul>
     </nav>
   `;
-}
-
-/** Links to the rejected changes, also those of employees who have no known employer and so are in no row. */
-async function rejectedNotice({ api, may }: Visit): Promise<Html | null> {
-  if (!may('changes:read')) return null;
-  const { data } = await api.perform(listEmployeeChanges, { query: { state: 'rejected', limit: 1 } });
-  if (data.length === 0) return null;
-  return html`<p class="notice"><a href=${address('/changes', { state: 'rejected' })}>Rejected employment changes</a>${' need a decision.'}</p>`;
 }
 
 /** Lists the checks that fail in several payrolls, each with a link to these payrolls. */

@@ -18,7 +18,7 @@ export type State = Payroll['state'] | 'computing' | 'waiting';
 const RELATIVE = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 export const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
   overdue: ['Overdue', 'bad'],
-  computing: ['Computing', 'plain'],
+  computing: ['Checking', 'plain'],
   needs_review: ['Needs review', 'warn'],
   waiting_for_approval: ['Waiting for approval', 'warn'],
   waiting: ['Waiting for another person', 'warn'],
@@ -90,7 +90,9 @@ function stateOf(payroll: Payroll, visit: Visit): Html {
   const { position, computed_at } = computation;
   // A computation may end while the list is read.
   const isAfter = Date.parse(computed_at) > visit.now.getTime();
-  const note = `Computed ${isAfter ? 'just now' : age(computed_at, visit.now)}`;
+  const note = computation.is_outdated
+    ? 'Checking again …'
+    : `Checked ${isAfter ? 'just now' : age(computed_at, visit.now)}`;
   return withNote(word, html`<small title=${`Ledger position ${count(position)}`}>${note}</small>`);
 }
 
@@ -111,7 +113,7 @@ function employeesOf(payroll: Payroll): Content {
 
 function amountOf(payroll: Payroll): Content {
   const figures = figuresOf(payroll);
-  if (figures === null) return payroll.run_id === null ? '' : 'Computing …';
+  if (figures === null) return payroll.run_id === null ? '' : 'Checking …';
   return money(figures.member_amount);
 }
 

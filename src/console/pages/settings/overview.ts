@@ -71,7 +71,20 @@ async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>Pay schedules list the pay dates of an employer. Payroll codes are the names that payroll uses for the deductions. The payroll policy sets the options of payroll runs.</p>
     ${await employerChooser(visit, '/settings')}
+    ${elsewhere(visit)}
   `;
+}
+
+/** Links to the pages that are in the navigation of operators only. Of one employer, or of all. */
+function elsewhere({ may }: Visit, employer_id?: string): Html {
+  const links: readonly (readonly [isShown: boolean, label: string, path: string])[] = [
+    [employer_id !== undefined, 'Payroll runs', '/runs'],
+    [may('census:read'), 'Census and syncs', '/census'],
+    [may('changes:read'), 'Employment changes', '/changes'],
+    [may('audit:read'), 'Audit records', '/audit'],
+  ];
+  const shown = links.filter(([isShown]) => isShown);
+  return html`<nav class="tabs" aria-label="Elsewhere"><ul>${shown.map(([, label, path]) => html`<li><a href=${address(path, { employer_id })}>${label}</a></li>`)}</ul></nav>`;
 }
 
 async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
@@ -98,7 +111,7 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
   return html`
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${query.saved !== 'second-approval' && ' Open runs use the new settings; finalized runs do not change.'}</p>`}
     ${query.saved !== undefined && (await nextStepOf(visit, employer_id))}
-    <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
+    ${elsewhere(visit, employer_id)}
     ${may('runs:write') && codes.length === 0 && policies.length === 0 && (await copyForm(visit, { ...query, employer_id }))}
     ${await section('schedule', 'Pay schedules', scheduleCards(years, visit), { path: '/settings/pay-schedule', label: 'Add a pay schedule' })}
     ${await section('codes', 'Payroll codes', codeList, { path: '/settings/payroll-codes', label: 'Edit payroll codes' })}
