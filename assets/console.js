@@ -165,7 +165,7 @@ document.addEventListener('change', ({ target }) => {
 });
 
 /** `/` goes to the search, unless the user is typing. */
-const search = document.getElementById('search');
+const search = document.getElementById('search-text');
 const found = document.getElementById('found');
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');

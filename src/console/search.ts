@@ -10,9 +10,9 @@ import type { Console } from './page.ts';
 export function searchForm(): Html {
   return html`
     <div class="search">
-      <form role="search" aria-label="Search" method="post" action="/search" hx-post="/search" hx-target="#found" hx-trigger="submit, input changed delay:300ms from:#search">
-        <label for="search" class="hidden-label">Name or ID</label>
-        <input id="search" name="text" type="search" placeholder="Name or ID" maxlength="100" autocomplete="off" aria-controls="found" aria-keyshortcuts="/" />
+      <form role="search" aria-label="Search" method="post" action="/search" hx-post="/search" hx-target="#found" hx-trigger="submit, input changed delay:300ms from:#search-text">
+        <label for="search-text" class="hidden-label">Name or ID</label>
+        <input id="search-text" name="text" type="search" placeholder="Name or ID" maxlength="100" autocomplete="off" aria-controls="found" aria-keyshortcuts="/" />
       </form>
       <div id="found" class="found"></div>
     </div>

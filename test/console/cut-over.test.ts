@@ -34,7 +34,7 @@ t.test(
     await click(page, 'Sign off');
     await page.getByText('Signed off: people.').waitFor();
     await page.getByLabel('File: deductions').waitFor();
-    await page.getByRole('link', { name: 'People' }).click();
+    await page.locator('main').getByRole('link', { name: 'People' }).click();
     await page.getByLabel('File: people').setInputFiles(csv('employee_id', 'emp-1', 'emp-9', 'emp-8'));
     await click(page, 'Compare');
     await page.getByRole('heading', { name: '1 difference 1 entry agrees' }).waitFor();

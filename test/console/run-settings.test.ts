@@ -18,7 +18,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   const page = await stage.opened('/settings');
   await page.getByLabel('Employer id').fill('acme');
   await click(page, 'Show');
-  await page.getByText('No payroll codes').waitFor();
+  await page.getByText('No payroll codes', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Edit payroll codes' }).click();
   const chosen = (column: string, row: number) => page.getByLabel(`${column}, row ${row}`).inputValue();
   const line = async (row: number) =>
@@ -170,7 +170,7 @@ t.test('days in no pay period or in two are shown, also between two years', asyn
 t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   const stage = await openPayroll(t);
   const page = await stage.opened('/settings?employer_id=acme');
-  await page.getByText('No payroll policy').waitFor();
+  await page.getByText('No payroll policy', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Edit payroll policy' }).click();
   await page.getByLabel('Pay dates from').fill('2026-07-01');
   await page.getByLabel('The last day of the pay period').check();
