@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../security/scopes.ts';
 import { acceptsGzip } from './compression.ts';
 import { type Html, html } from './html.ts';
-import { searchForm } from './search.ts';
 
 const require = createRequire(import.meta.url);
 /** Next to `src` and `dist`, which are at the same depth. */
@@ -162,4 +161,17 @@ function navigation(user: User, path: string): Html {
 function currentOf({ path: folder, below = [] }: Link, path: string): 'page' | 'true' | undefined {
   if (folder === path) return 'page';
   return [folder, ...below].some((parent) => `${path}/`.startsWith(`${parent}/`)) ? 'true' : undefined;
+}
+
+/** The text is in no address: not in the history of the browser, nor in the logs of proxies. */
+function searchForm(): Html {
+  return html`
+    <div class="search">
+      <form role="search" aria-label="Search" method="post" action="/search" hx-post="/search" hx-target="#found" hx-trigger="submit, input changed delay:300ms from:#search-text">
+        <label for="search-text" class="hidden-label">Name or ID</label>
+        <input id="search-text" name="text" type="search" placeholder="Name or ID" maxlength="100" autocomplete="off" aria-controls="found" aria-keyshortcuts="/" />
+      </form>
+      <div id="found" class="found"></div>
+    </div>
+  `;
 }

@@ -6,19 +6,7 @@ import { address, fitsPath, pathOf, runPath } from './elements/links.ts';
 import { type Content, type Html, html } from './html.ts';
 import type { Console } from './page.ts';
 
-/** The text is in no address: not in the history of the browser, nor in the logs of proxies. */
-export function searchForm(): Html {
-  return html`
-    <div class="search">
-      <form role="search" aria-label="Search" method="post" action="/search" hx-post="/search" hx-target="#found" hx-trigger="submit, input changed delay:300ms from:#search-text">
-        <label for="search-text" class="hidden-label">Name or ID</label>
-        <input id="search-text" name="text" type="search" placeholder="Name or ID" maxlength="100" autocomplete="off" aria-controls="found" aria-keyshortcuts="/" />
-      </form>
-      <div id="found" class="found"></div>
-    </div>
-  `;
-}
-
+/** Declares the search of the header: the form of `layout.ts` shows what it returns. */
 export function searchActions({ action }: Console): void {
   action('/search', 'any', async ({ api, form }) => {
     const text = form.text?.trim() ?? '';
