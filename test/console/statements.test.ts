@@ -258,15 +258,43 @@ t.test('each action says what it did, with a way back', async (t) => {
 t.test('the codes and the policy of another employer are copied to one that has none', async (t) => {
   const { db, call, text, acted } = await reading(t);
   await learn(db, employment('emp-9', { employer_id: 'globex' }));
-  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED1' }];
-  await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
+  const codes = (code: string) => ({ codes: [{ line_of_coverage: 'medical', side: 'employee', code }] });
+  const put = (path: string, body: object) => call({ method: 'PUT', url: `/v1/employers/${path}`, body });
   const copy = (from: string) => acted('/settings/copy', { employer_id: 'globex', from });
+  const versions = async () =>
+    (await call({ url: '/v1/employers/globex/payroll-policy' })).json.versions.map(
+      ({ effective_from, open_items }: Record<string, string>) => `${effective_from} ${open_items}`,
+    );
   t.match(await text('/settings?employer_id=globex'), 'Copy codes and policy');
   t.match(await copy('nobody'), 'is no known employer');
-  t.match(await copy('globex'), 'has neither payroll codes nor a payroll policy');
+  t.match(await copy('acme'), 'has no payroll codes or payroll policy that this employer lacks');
+  await put('acme/payroll-codes', codes('MED1'));
+  for (const [effective_from, open_items] of [
+    ['2025-01-01', 'decided'],
+    ['2026-01-01', 'include'],
+    ['2027-01-01', 'decided'],
+  ])
+    await put('acme/payroll-policy', { effective_from, open_items });
   const saved = await copy('acme');
   t.match(saved, /Saved\..*MED1/);
   t.notMatch(saved, 'Copy codes and policy');
+  t.strictSame(await versions(), ['2027-01-01 decided', '2026-07-13 include']);
+  await put('globex/payroll-codes', codes('OWN'));
+  t.match(await copy('acme'), 'that this employer lacks', 'an older form replaces nothing');
+  t.match(await text('/settings?employer_id=globex'), 'OWN');
+});
+
+t.test('a person limited to employers copies from none of the others', async (t) => {
+  const { db, call, text, acted, cookie, tokenFor } = await reading(t);
+  await learn(db, employment('emp-9', { employer_id: 'globex' }));
+  const body = { codes: [{ line_of_coverage: 'medical', side: 'employee', code: 'SECRET' }] };
+  await call({ method: 'PUT', url: '/v1/employers/globex/payroll-codes', body });
+  const user = { cookie: await cookie(await tokenFor(['acme'], 'all')) };
+  const copy = (employer_id: string, from: string) => acted('/settings/copy', { employer_id, from }, user);
+  const shown = [await text('/settings?employer_id=acme', user), await copy('acme', 'globex')];
+  t.match(shown[1], 'is no known employer');
+  t.match(await copy('globex', 'acme'), /not found/i);
+  t.notMatch([...shown, await text('/settings?employer_id=acme')].join(), 'SECRET');
 });
 
 t.test('a finding links exactly what it is about, however its id is written', (t) => {

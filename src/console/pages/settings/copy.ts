@@ -21,48 +21,53 @@ export function copyActions({ action }: Console): void {
   action(PATH, 'runs:write', copied);
 }
 
-/** What was copied stays when a later part is refused. */
+/** Copies what the employer lacks. What was copied stays when a later part is refused. */
 async function copied(act: Act): Promise<Html | Done> {
   const { api, form, today } = act;
   const { employer_id = '', from = '', run } = form;
   const refused = (problem: ProblemDetails, done: readonly string[] = []) =>
     copyForm(act, { ...form, employer_id }, problem, done);
-  const source = { params: { employer_id: from } };
+  const [source, target] = [{ params: { employer_id: from } }, { params: { employer_id } }];
   const { data, problem } = await attempt(api.perform(getPayrollCodes, source), 400, 404);
   if (problem !== undefined) return refused({ ...problem, errors: [{ path: 'from', rule: UNKNOWN }] });
-  const { codes } = data;
-  const [policy] = (await api.perform(getPayrollPolicy, source)).versions;
-  if (codes.length === 0 && policy === undefined)
+  // The form may be older than the settings.
+  const hasCodes = (await api.perform(getPayrollCodes, target)).codes.length > 0;
+  const hasPolicy = (await api.perform(getPayrollPolicy, target)).versions.length > 0;
+  const codes = hasCodes ? [] : data.codes;
+  const policies = hasPolicy ? [] : fromOn(today, (await api.perform(getPayrollPolicy, source)).versions);
+  if (codes.length === 0 && policies.length === 0)
     return refused({
       type: '',
       title: 'Nothing to copy',
       status: 400,
-      errors: [{ path: 'from', rule: EMPTY }],
+      errors: [{ path: 'from', rule: NOTHING }],
     });
-  const params = { employer_id };
   if (codes.length > 0) {
     const written = codes.map((code) =>
       Object.fromEntries(Object.entries(code).filter(([, value]) => value !== null)),
     );
-    const saved = await attempt(
-      api.perform(putPayrollCodes, { params, body: { codes: written } }),
-      400,
-      409,
-      422,
-    );
+    const call = api.perform(putPayrollCodes, { ...target, body: { codes: written } });
+    const saved = await attempt(call, 400, 409, 422);
     if (saved.problem !== undefined) return refused(saved.problem);
   }
-  if (policy !== undefined) {
+  for (const { effective_from, recoup, ...policy } of policies) {
     const options = Object.fromEntries(OPTION_NAMES.map((name) => [name, policy[name]]));
-    const body = { ...options, recoup: policy.recoup, effective_from: today };
-    const saved = await attempt(api.perform(putPayrollPolicy, { params, body }), 400, 422);
+    const body = { ...options, recoup, effective_from: effective_from > today ? effective_from : today };
+    const saved = await attempt(api.perform(putPayrollPolicy, { ...target, body }), 400, 422);
     if (saved.problem !== undefined) return refused(saved.problem, codes.length > 0 ? ['payroll codes'] : []);
   }
   return { go: address('/settings', { employer_id, run, saved: 'copied' }) };
 }
 
+/** Returns the version in effect on a day and the later ones, oldest first, of versions with the newest first. */
+function fromOn<V extends { effective_from: string }>(day: string, versions: readonly V[]): V[] {
+  const isPast = ({ effective_from }: V) => effective_from <= day;
+  const current = versions.findIndex(isPast);
+  return versions.slice(0, current < 0 ? undefined : current + 1).toReversed();
+}
+
 const UNKNOWN = 'is no known employer';
-const EMPTY = 'has neither payroll codes nor a payroll policy';
+const NOTHING = 'has no payroll codes or payroll policy that this employer lacks';
 
 /** Renders the form. `done`: what was copied before a problem. */
 export async function copyForm(
