@@ -151,7 +151,10 @@ const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>>
   'POST /v1/names': (own) => ({ employee_ids: [own('employee_id')] }),
   'POST /v1/search': (own) => ({ text: own('employee_id') }),
   'PUT /v1/payroll-runs/:run_id': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
-  'POST /v1/payroll-runs/preview': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
+  'POST /v1/payroll-runs/preview': (id) => ({
+    ...bodyOn(PAY_DATE, { kind: 'off_cycle', employee_ids: [id('employee_id')] }),
+    employer_id: id('employer_id'),
+  }),
   'POST /v1/payroll-runs': (id) => ({
     ...{ employer_id: id('employer_id'), pay_frequency: 'biweekly', pay_date: PAY_DATE },
   }),
@@ -230,6 +233,7 @@ const LISTS: Readonly<Record<string, string>> = {
   deductions: 'deduction_id',
   same_person: 'employee_id',
   final_checks: 'employee_id',
+  items: 'item_id',
 };
 
 function placeOf(path: readonly string[], { items }: Schema = {}): Place | null {
