@@ -9,6 +9,7 @@ import t from 'tap';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const manifest = JSON.parse(read('package.json')) as {
+  name: string;
   version: string;
   engines: { node: string };
   devEngines: { runtime: { version: string } };
@@ -63,10 +64,12 @@ t.test('the pages state the Node versions that the manifest requires', async (t)
 t.test('the bill of materials lists the production packages, without a network', async (t) => {
   const env = { ...process.env, npm_config_registry: 'http://127.0.0.1:9', npm_config_offline: 'true' };
   execFileSync(process.execPath, ['tools/sbom.ts'], { cwd: ROOT, env, stdio: 'pipe' });
-  const { components, dependencies } = JSON.parse(read('sbom.cdx.json')) as {
+  const { metadata, components, dependencies } = JSON.parse(read('sbom.cdx.json')) as {
+    metadata: { component: { name: string; version: string } };
     components: { name: string; version: string; hashes: unknown[]; 'bom-ref': string }[];
     dependencies: { ref: string; dependsOn: string[] }[];
   };
+  t.match(metadata.component, { name: manifest.name, version: manifest.version }, 'in a folder of any name');
   const nameOf = (path: string): string =>
     path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
   t.strictSame(

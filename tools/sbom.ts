@@ -6,7 +6,7 @@
  * tests' PostgreSQL also uses). Packages that npm marks as development-only are removed instead.
  */
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -17,7 +17,11 @@ const DEVELOPMENT = 'cdx:npm:package:development';
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 
 type Component = { 'bom-ref': string; properties?: { name: string; value: string }[] };
-type Bom = { components: Component[]; dependencies: { ref: string; dependsOn?: string[] }[] };
+type Bom = {
+  metadata: { component: object };
+  components: Component[];
+  dependencies: { ref: string; dependsOn?: string[] }[];
+};
 
 const text = execFileSync('npm', ['sbom', ...OPTIONS], {
   cwd: ROOT,
@@ -25,6 +29,9 @@ const text = execFileSync('npm', ['sbom', ...OPTIONS], {
   encoding: 'utf8',
 });
 const bom = withoutDevelopment(JSON.parse(text) as Bom);
+// npm writes the name of the folder.
+const { name } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { name: string };
+bom.metadata.component = { ...bom.metadata.component, name };
 writeFileSync(`${ROOT}${FILE}`, `${JSON.stringify(bom, null, 2)}\n`);
 console.log(`${FILE}: ${bom.components.length} packages`);
 
