@@ -38,8 +38,11 @@ export const ORGANIZATION_ROW = '';
 /** An absent field, and every field that an older release did not have. */
 const ABSENT = Buffer.alloc(FINGERPRINT_BYTES);
 
+/** An SSN is the same with and without dashes. */
 export function fingerprintEmployee(hasher: Hasher, employerId: string, employee: Employee): Buffer {
-  return fingerprint(hasher, [employerId, employee.employee_id], EMPLOYEE_FIELDS, employee);
+  const { ssn } = employee;
+  const compared = ssn === undefined ? employee : { ...employee, ssn: ssn.replace(/[\s-]/g, '') };
+  return fingerprint(hasher, [employerId, employee.employee_id], EMPLOYEE_FIELDS, compared);
 }
 
 export function fingerprintOrganization(hasher: Hasher, employerId: string, organization: Organization) {

@@ -208,6 +208,8 @@ onEitherEngine('an id of another person in the census of another employer is ref
   const { ssn: _, ...withoutSsn } = person;
   const { ssn: __, ...sample } = employee as { ssn?: string };
   t.equal((await put('same', [person])).status, 200, 'the same person is a transfer or has two jobs');
+  const written = { ...person, ssn: '123456789' };
+  t.equal((await put('same', [written])).status, 200, 'an SSN without dashes is no difference');
   const absent = { ...census, employees: [{ ...sample, ...withoutSsn }] };
   t.equal(
     (await call({ method: 'PUT', url: '/v1/employers/same/census', body: absent })).status,
