@@ -191,7 +191,10 @@ function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Pro
   );
   return [
     ...problems,
-    ...missing.map((field) => ({ path: 'columns', rule: `must have a column for the field ${field}` })),
+    ...missing.map((field) => {
+      const either = kind.constants.includes(field as ConstantField) ? 'a column or a constant' : 'a column';
+      return { path: 'columns', rule: `must have ${either} for the field ${field}` };
+    }),
     ...(kind.problemsOf?.(fields.filter((field) => field !== null)) ?? []),
   ];
 }

@@ -256,6 +256,10 @@ t.test('a format that cannot be right is refused by field', async (t) => {
   const cases: readonly [format: object, problem: RegExp][] = [
     [{ columns: others }, /^columns: must have a column for the field employee_id/],
     [
+      { columns: columns.filter(({ field }) => field !== 'hours_worked'), constants: {} },
+      /columns: must have a column or a constant for the field hours_worked/,
+    ],
+    [
       { columns: [...columns, { header: 'x', field: 'employe_id' }] },
       /not a field of a census; did you mean/,
     ],
