@@ -1,4 +1,7 @@
 import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { changedNames, storeNames } from '../../src/names/names.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { RUNS } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { deduct, employ, setPolicy } from '../support/payroll.ts';
@@ -12,11 +15,17 @@ import {
 } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE, type Page } from './stage.ts';
 
+const ZOE = { employer_id: 'acme', employee_id: 'emp-2', first_name: 'Zoë', last_name: 'Łukasz' };
+/** As that of the API under test. */
+const encryptor = createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]);
+const FIRST_DAY = '2026-07-01T00:00:00.000Z';
+
 t.test(
   'an off-cycle run is put together in words, and its amounts are shown before it is saved',
   async (t) => {
     const { opened, call, db, finalized } = await openPayroll(t);
     await setPolicy(db, { open_items: 'include' });
+    await transact(db, async (trx) => storeNames(trx, await changedNames(trx, encryptor, [ZOE], FIRST_DAY)));
     await finalized('before', '2026-07-03');
     const lines = [{ employee_id: 'emp-2', amount: '0.00' }];
     await call({ method: 'POST', url: `${RUNS}/before/taken`, body: { lines } });
@@ -24,12 +33,16 @@ t.test(
     await follow(page, page.getByRole('link', { name: 'acme' }));
     await page.getByLabel('Pay date', { exact: true }).fill('2026-07-10');
     const add = page.getByLabel('Add an employee');
-    for (const id of ['nobody', 'emp-2', 'emp-1']) {
-      await add.fill(id);
+    await add.fill('nobody');
+    await click(page, 'Add');
+    await page.getByRole('alert').getByText('of no employee of this employer').waitFor();
+    for (const [typed, id] of [
+      ['zoe luk', 'emp-2'],
+      ['emp-1', 'emp-1'],
+    ] as const) {
+      await add.fill(typed);
       await click(page, 'Add');
-      if (id === 'nobody')
-        await page.getByRole('alert').getByText('is no employee of this employer').waitFor();
-      else await page.getByRole('group', { name: id }).waitFor();
+      await page.getByRole('group', { name: id }).waitFor();
     }
     const preview = page.getByRole('region', { name: 'Preview (not saved)' });
     await preview.getByText('$69.23').first().waitFor();

@@ -13,7 +13,7 @@ import { runsStartingWith } from '../../payroll/records/runs.ts';
 import { schedulesByEmployer } from '../../payroll/settings/all-employers.ts';
 import { recordDaily } from '../../security/daily-records.ts';
 import { actingIn, mayAlso } from '../auth.ts';
-import { employersOf, viewerOf } from '../employers.ts';
+import { assertKnownFilter, employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
 
@@ -98,6 +98,7 @@ export const search = operation({
         rule: `must be a text of 1 to ${TEXT_MAX_CHARACTERS} characters`,
         description: 'The beginning of a name or an ID.',
       }),
+      employer_id: Type.Optional(field.text('Finds employees of this employer only, and nothing else.')),
     },
     'What to find.',
   ),
@@ -106,12 +107,16 @@ export const search = operation({
     const text = call.body.text.trim();
     const may = (scope: Parameters<typeof mayAlso>[1]) => mayAlso(call.caller, scope);
     const isLimited = employersOf(call) !== null;
+    const within = call.body.employer_id;
+    await assertKnownFilter(call, parts, within);
     const employees = may('ledger:read') ? await employeesFor(call, parts, text) : [];
     const shown = employees.filter(({ last_name }) => last_name !== null);
     const ofEmployers = [
       ...new Set(shown.slice(0, FOUND_MAX).flatMap(({ employer_id }) => employer_id ?? [])),
     ];
     await recordDaily(parts.db, actingIn(call, parts.now()), 'name.show', ofEmployers);
+    if (within !== undefined)
+      return { employees: group(employees), employers: NONE, deductions: NONE, runs: NONE, events: NONE };
     return {
       employees: group(employees),
       employers: group(may('runs:read') ? await employersFor(call, parts, text) : []),
@@ -122,6 +127,7 @@ export const search = operation({
   },
 });
 
+type SearchCall = Call & { readonly body: { readonly employer_id?: string } };
 type RowIn<G extends Group> = Groups[G]['data'][number];
 
 /** One more than a group shows is whether there are more. */
@@ -131,14 +137,18 @@ function group<Row>(rows: Row[]) {
   return { data: rows.slice(0, FOUND_MAX), has_more: rows.length > FOUND_MAX };
 }
 
+const NONE = group<never>([]);
+
 /** Ids are compared by byte: as typed, and in the two cases that people confuse. */
 function casesOf(text: string): string[] {
   return [...new Set([text, text.toLowerCase(), text.toUpperCase()])];
 }
 
-async function employeesFor(call: Call, parts: Parts, text: string): Promise<RowIn<'employees'>[]> {
+async function employeesFor(call: SearchCall, parts: Parts, text: string): Promise<RowIn<'employees'>[]> {
   const { db } = parts;
-  const employers = employersOf(call);
+  const { employer_id } = call.body;
+  const seen = employer_id !== undefined && seesEmployer(call, employer_id) ? [employer_id] : [];
+  const employers = employer_id === undefined ? employersOf(call) : seen;
   const maySeeNames = mayAlso(call.caller, 'names:read');
   const named = maySeeNames ? await indexOf(db).find(parts.encryptor, text, employers, READ) : [];
   const known = await employeesStartingWith(db, casesOf(text), employers, READ);

@@ -6,6 +6,7 @@ import {
   putPayrollRun,
   RUN_BYTES_MAX,
 } from '../../../api/operations/payroll-run-creation.ts';
+import { search } from '../../../api/operations/search.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import {
@@ -63,7 +64,7 @@ const MORE: Specs = {
     hint: 'IDs of employees who left and get a final paycheck, one per line. It takes the rest of the month in which they left.',
   },
 };
-const ADD: Specs = { add: { label: 'Add an employee', hint: 'The employee ID.' } };
+const ADD: Specs = { add: { label: 'Add an employee', hint: 'The name or ID.' } };
 
 export function newRunPages({ page, action }: Console): void {
   page(PATH, 'runs:write', async (visit) => {
@@ -108,9 +109,9 @@ async function changedOrSaved(act: Act): Promise<Html | Done> {
 
 /** Adds the employee that was typed, with everything that is owed to them. */
 async function withEmployee(visit: Visit | Act, { add = '', ...typed }: Query): Promise<Html> {
-  const employee = await read(visit, add.trim(), typed);
+  const employee = (await read(visit, add.trim(), typed)) ?? (await named(visit, add.trim(), typed));
   if (employee === null) {
-    const unknown = { path: 'add', rule: 'is no employee of this employer' };
+    const unknown = { path: 'add', rule: 'is the name or ID of no employee of this employer, or of several' };
     const title = 'Check the employee';
     return runForm(visit, { ...typed, add }, { type: '', title, status: 404, errors: [unknown] });
   }
@@ -125,6 +126,15 @@ async function read({ api }: Visit, employee_id: string, { employer_id }: Query)
   if (employee_id === '' || !fitsPath(employee_id)) return null;
   const { data } = await attempt(api.perform(getEmployee, { params: { employee_id } }), 400, 404);
   return data?.employments.some((employment) => employment.employer_id === employer_id) ? data : null;
+}
+
+/** Returns the only employee of the employer whose name begins like this, or null. */
+async function named(visit: Visit, text: string, typed: Query): Promise<Employee | null> {
+  const { employer_id = '' } = typed;
+  if (text === '') return null;
+  const { data } = await attempt(visit.api.perform(search, { body: { text, employer_id } }), 400);
+  const [found, ...others] = data?.employees.data ?? [];
+  return found === undefined || others.length > 0 ? null : read(visit, found.employee_id, typed);
 }
 
 function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
