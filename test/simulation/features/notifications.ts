@@ -57,9 +57,6 @@ export const NOTIFICATIONS: Feature = {
           new Date(time.now() - HOUR_MS).toISOString(),
         )
         .map(idOf),
-    'the newest position is told': `
-      select position from ledger_head where position > 0 and exists (select 1 from notification_head where types is not null)
-        and not exists (select 1 from notifications where type = 'ledger.changed' and data ->> 'position' = position)`,
   },
   situations: {
     'notification that failed': "notifications where state = 'failed'",
