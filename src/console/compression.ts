@@ -8,7 +8,7 @@ const BYTES_LEAST = 1_400;
 /** Runs on another thread: about 4 ms for each MB. */
 const compressed = promisify(gzip);
 
-/** Whether the client accepts gzip. */
+/** Reports whether the client accepts gzip. */
 export function acceptsGzip({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test([headers['accept-encoding']].join());
 }

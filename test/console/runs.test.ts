@@ -35,7 +35,7 @@ t.test(
     const add = page.getByLabel('Add an employee');
     await add.fill('nobody');
     await click(page, 'Add');
-    await page.getByRole('alert').getByText('of no employee of this employer').waitFor();
+    await page.getByRole('alert').getByText('matches no employee of this employer').waitFor();
     for (const [typed, id] of [
       ['zoe luk', 'emp-2'],
       ['emp-1', 'emp-1'],

@@ -13,7 +13,7 @@ import type { Console, ConsoleParts, Visit } from '../page.ts';
 import { scheduleOf } from './payroll-table.ts';
 import type { Payroll } from './payrolls.ts';
 
-/** Runs by pay date, the latest first, among which those of today are: 20 employers with weekly payrolls for half a year. */
+/** Finalized runs searched for those of today, latest pay date first: half a year of weekly payrolls of 20 employers. */
 const RUNS_READ = 500;
 const COUNTED = 100;
 const FILES_PATH = '/payrolls/files.tar';
@@ -53,7 +53,7 @@ export async function filesOfToday(visit: Visit, parts: Database): Promise<Html 
   return html`<div class="actions"><a class="button quiet" href=${FILES_PATH} download>${label}</a></div>`;
 }
 
-/** Lists what waits for a person and is in no row of a payroll, or in many. */
+/** Lists the rejected changes and held censuses, which belong to no single payroll. */
 export async function waiting({ api, may }: Visit): Promise<Html | null> {
   const query = { limit: COUNTED };
   const rejected = may('changes:read')
@@ -64,23 +64,28 @@ export async function waiting({ api, may }: Visit): Promise<Html | null> {
     : null;
   const ready = may('runs:approve') ? 'you can release it' : 'a payroll manager can release it';
   const notices = [
-    waits(rejected, 'rejected employment change', 'retry or cancel it', '/changes?state=rejected'),
-    waits(held, 'held census', ready, '/census?state=held'),
+    waits(
+      rejected,
+      'rejected employment change',
+      'rejected employment changes',
+      'retry or cancel it',
+      '/changes?state=rejected',
+    ),
+    waits(held, 'held census', 'held censuses', ready, '/census?state=held'),
   ].filter((notice) => notice !== null);
   return notices.length === 0 ? null : html`<ul class="notice">${notices}</ul>`;
 }
 
 type Counted = { readonly data: readonly unknown[]; readonly has_more: boolean } | null;
 
-function waits(list: Counted, what: string, action: string, path: string): Html | null {
+function waits(list: Counted, what: string, plural: string, action: string, path: string): Html | null {
   if (list === null || list.data.length === 0) return null;
   const { data, has_more } = list;
-  const plural = what.replace(/census$/, 'censuses').replace(/change$/, 'changes');
   const label = has_more ? `More than ${COUNTED} ${plural}` : counted(data.length, what, plural);
   return html`<li><a href=${path}>${label}</a>${`: ${action}`}</li>`;
 }
 
-/** Lists the pay date after the one that is due of every payroll, by date, folded. */
+/** Lists the pay date after the due one of every payroll, by date, folded. */
 export function nextDates(all: readonly Payroll[]): Html | null {
   const next = all.filter(({ next_pay_date }) => next_pay_date !== null);
   if (next.length === 0) return null;

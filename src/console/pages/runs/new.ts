@@ -82,7 +82,7 @@ export function newRunPages({ page, action }: Console): void {
     bodyLimit: RUN_BYTES_MAX,
   });
 
-  action(PATH, 'runs:write', async (act) => changedOrSaved(act), { bodyLimit: RUN_BYTES_MAX });
+  action(PATH, 'runs:write', changedOrSaved, { bodyLimit: RUN_BYTES_MAX });
 }
 
 async function changedOrSaved(act: Act): Promise<Html | Done> {
@@ -111,7 +111,7 @@ async function changedOrSaved(act: Act): Promise<Html | Done> {
 async function withEmployee(visit: Visit | Act, { add = '', ...typed }: Query): Promise<Html> {
   const employee = (await read(visit, add.trim(), typed)) ?? (await named(visit, add.trim(), typed));
   if (employee === null) {
-    const unknown = { path: 'add', rule: 'is the name or ID of no employee of this employer, or of several' };
+    const unknown = { path: 'add', rule: 'matches no employee of this employer, or several' };
     const title = 'Check the employee';
     return runForm(visit, { ...typed, add }, { type: '', title, status: 404, errors: [unknown] });
   }
@@ -133,8 +133,8 @@ async function named(visit: Visit, text: string, typed: Query): Promise<Employee
   const { employer_id = '' } = typed;
   if (text === '') return null;
   const { data } = await attempt(visit.api.perform(search, { body: { text, employer_id } }), 400);
-  const [found, ...others] = data?.employees.data ?? [];
-  return found === undefined || others.length > 0 ? null : read(visit, found.employee_id, typed);
+  const [match, ...more] = data?.employees.data ?? [];
+  return match === undefined || more.length > 0 ? null : read(visit, match.employee_id, typed);
 }
 
 function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
@@ -155,7 +155,7 @@ function idsIn(typed: Query, prefix: string): string[] {
   return Object.keys(typed).flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 }
 
-/** Builds the API's body from the form, which checks it. What the form leaves open comes from the employees and the schedule. */
+/** Builds the API's request body. The first employee and the schedule fill in what the form leaves empty. */
 async function bodyOf(visit: Visit, typed: Query): Promise<object> {
   const { employer_id = '', pay_date, kind = 'off_cycle' } = typed;
   const [employees, deductions] = [idsIn(typed, EMPLOYEE), idsIn(typed, DEDUCTION)];
@@ -243,9 +243,8 @@ function employeeCard(id: string, employee: Employee | null, typed: Query, isInc
     <p class="one"><input type="checkbox" id=${name} name=${name} value="yes" checked=${typed[name] !== undefined} /> <label for=${name}>${label}</label></p>
   `;
   const items = employee === null ? [] : owedTo(employee, typed);
-  const [takeable, undecided] = [true, false].map((is) =>
-    items.filter((item) => isTakeable(item, isIncluding) === is),
-  );
+  const takeable = items.filter((item) => isTakeable(item, isIncluding));
+  const undecided = items.filter((item) => !isTakeable(item, isIncluding));
   const { employer_id } = typed;
   return html`
     <fieldset class="card">
@@ -254,8 +253,8 @@ function employeeCard(id: string, employee: Employee | null, typed: Query, isInc
       ${deductions.length > 0 && html`<p class="soft">Deductions that this paycheck takes</p>`}
       ${deductions.map((deduction) => box(DEDUCTION + deduction.id, sentence(deduction)))}
       <p class="soft">${items.length > 0 ? 'Amounts open from earlier paychecks' : 'Nothing is open from earlier paychecks.'}</p>
-      ${takeable?.map((item) => box(ITEM + item.id, owedText(item)))}
-      ${undecided?.map((item) => html`<p>${owedText(item)}${'. '}<a href=${itemsPath({ employer_id, employee_id: id })}>Decide first</a></p>`)}
+      ${takeable.map((item) => box(ITEM + item.id, owedText(item)))}
+      ${undecided.map((item) => html`<p>${owedText(item)}${'. '}<a href=${itemsPath({ employer_id, employee_id: id })}>Decide first</a></p>`)}
       <button type="submit" class="quiet" name="do" value=${id} aria-label=${`Remove ${id}`}>Remove</button>
     </fieldset>
   `;

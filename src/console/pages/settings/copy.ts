@@ -59,7 +59,7 @@ async function copied(act: Act): Promise<Html | Done> {
   return { go: address('/settings', { employer_id, run, saved: 'copied' }) };
 }
 
-/** Returns the version in effect on a day and the later ones, oldest first, of versions with the newest first. */
+/** Takes versions, newest first. Returns the one in effect on a day and the later ones, oldest first. */
 function fromOn<V extends { effective_from: string }>(day: string, versions: readonly V[]): V[] {
   const isPast = ({ effective_from }: V) => effective_from <= day;
   const current = versions.findIndex(isPast);
