@@ -123,7 +123,10 @@ export async function getDeduction(
   return (await statesOf(db, [deductionId], then, today)).get(deductionId) ?? null;
 }
 
-/** Returns the latest states of the first deductions whose ids start with one of the texts, without those that are not seen. */
+/**
+ * Returns the latest states of the first `limit` deductions, by id, whose id starts with one of `texts`. Leaves out those
+ * that `viewer` may not see.
+ */
 export async function deductionsStartingWith(
   db: Db,
   texts: readonly string[],

@@ -271,7 +271,7 @@ export function regularLineOf(lines: readonly Line[], deductionId: string): Line
   return lines.find(({ kind, account }) => kind === 'regular' && account.deduction_id === deductionId);
 }
 
-/** Identifies a line among those of its employee in its run: by the open item that it takes, or by its deduction. */
+/** Returns a key that is unique among an employee's lines in a run: the open item that the line takes, or its deduction. */
 export function lineKey({ item_id, deduction_id }: Pick<LineRecord, 'item_id' | 'deduction_id'>): string {
   return item_id ?? regularLineKey(deduction_id);
 }

@@ -312,7 +312,7 @@ export function listRuns(
   return runPage(query, page);
 }
 
-/** Returns the first runs by pay date, latest first, whose ids start with one of the texts, and those of a pay date. */
+/** Returns the `limit` latest runs by pay date whose id starts with one of `texts` or whose pay date is one of them. */
 export function runsStartingWith(
   db: Db,
   texts: readonly string[],
