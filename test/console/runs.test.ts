@@ -16,7 +16,7 @@ import {
 import { assertGood, follow, HOSTILE, type Page } from './stage.ts';
 
 const ZOE = { employer_id: 'acme', employee_id: 'emp-2', first_name: 'Zoë', last_name: 'Łukasz' };
-/** As that of the API under test. */
+/** With the key of the API that the test starts. */
 const encryptor = createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]);
 const FIRST_DAY = '2026-07-01T00:00:00.000Z';
 
