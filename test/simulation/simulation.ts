@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { type ActiveFaults, createFaults, type Fault, planFaults } from './faults.ts';
 import { FEATURES } from './features/features.ts';
+import { UNTOLD_POSITION } from './features/notifications.ts';
 import { watchStatements } from './handles.ts';
 import { checkCommit, checkRest, checkStep, checkWaits, checkWhole } from './invariants.ts';
 import { createMachine, type Machine, type Response } from './machine.ts';
@@ -234,6 +235,7 @@ function nextDue(simulation: Simulation): number | null {
     due: string | null;
     probe: string | null;
     told: string | null;
+    untold: number;
   };
   const [work] = machine.query<Work>(
     `select (select event_id || ', reprocessed ' || reprocessed from inbox where state = 'pending' order by seq limit 1) as pending,
@@ -241,7 +243,8 @@ function nextDue(simulation: Simulation): number | null {
       exists (select 1 from outbox where state = 'sending') as sending,
       (select min(due_at) from outbox where state = 'pending' and is_next = 1) as due,
       (select next_probe_at from circuit_breaker) as probe,
-      (select min(due_at) from notifications where is_next = 1) as told`,
+      (select min(due_at) from notifications where is_next = 1) as told,
+      exists (${UNTOLD_POSITION}) as untold`,
   );
   if (work === undefined) return null;
   checkWaits(simulation, work.pending);
@@ -252,6 +255,7 @@ function nextDue(simulation: Simulation): number | null {
   if (work.due !== null) dues.push(Math.max(at(work.due), work.probe === null ? 0 : at(work.probe)));
   // A receiver in trouble gets attempts only as time moves for other reasons.
   if (work.told !== null && !faults.isOn('receiver')) dues.push(at(work.told));
+  if (work.untold > 0 && !faults.isOn('receiver')) dues.push(now);
   if (dues.length === 0) return now + JUMP_MOST_MS;
   const due = Math.min(...dues);
   const step = now - due > WAITS_MS ? CLAIMED_STEP_MS : SMALL_STEP_MS;

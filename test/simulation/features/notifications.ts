@@ -11,6 +11,11 @@ const untold = (from: string, id: string, type: string, name: string): string =>
   select ${id} from ${from} and exists (select 1 from notification_head where types is not null)
     and not exists (select 1 from notifications where type = '${type}' and data ->> '${name}' = ${id})`;
 
+/** The newest position of the ledger, until a notification has it. The sender looks once a second. */
+export const UNTOLD_POSITION = `
+  select position from ledger_head where position > 0 and exists (select 1 from notification_head where types is not null)
+    and not exists (select 1 from notifications where type = 'ledger.changed' and data ->> 'position' = position)`;
+
 export const NOTIFICATIONS: Feature = {
   plan(simulation) {
     if (!hasAddress(simulation)) return;
@@ -57,6 +62,7 @@ export const NOTIFICATIONS: Feature = {
           new Date(time.now() - HOUR_MS).toISOString(),
         )
         .map(idOf),
+    'the newest position is told': UNTOLD_POSITION,
   },
   situations: {
     'notification that failed': "notifications where state = 'failed'",
