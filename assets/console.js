@@ -115,7 +115,7 @@ if (document.querySelector(IS_LIVE) !== null) {
 let sent = null;
 document.addEventListener('htmx:before:request', ({ detail }) => {
   const { sourceElement, request } = detail.ctx;
-  if (request.method !== 'POST' || sourceElement.hasAttribute('hx-headers:append')) return;
+  if (request.method !== 'POST' || sourceElement.matches('[hx-headers\\:append], .preview-of')) return;
   sent = sourceElement instanceof HTMLFormElement ? sourceElement : null;
 });
 

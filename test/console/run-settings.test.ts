@@ -13,6 +13,39 @@ const slashed = (day: string) => day.replace(/^(\d+)-0?(\d+)-0?(\d+)$/, '$2/$3/$
 const codesOf = async ({ call }: PayrollConsole) =>
   (await call({ url: `${SETTINGS}/payroll-codes` })).json.codes;
 
+t.test('a form is sent while its preview still loads, and again after the session ended', async (t) => {
+  const stage = await openPayroll(t);
+  const page = await stage.opened('/settings/payroll-codes?employer_id=acme', { refusals: true });
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route('**/payroll-codes/preview', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.getByLabel('Code, row 1').fill('DEN');
+  const [preview] = await Promise.all([
+    page.waitForRequest('**/payroll-codes/preview'),
+    page.getByLabel('Code, row 1').blur(),
+  ]);
+  t.equal(await page.getByRole('button', { name: 'Save payroll codes' }).isEnabled(), true);
+  release();
+  await preview.response();
+  const cookies = await page.context().cookies();
+  await page.context().clearCookies();
+  // The click ends the change, so that the preview is sent after the form.
+  await page.getByLabel('Code, row 2').fill('DEN-ER');
+  const later = page.waitForResponse('**/payroll-codes/preview');
+  await click(page, 'Save payroll codes');
+  await later;
+  await page.getByRole('link', { name: 'Sign in in a new tab' }).waitFor();
+  await page.context().addCookies(cookies);
+  await page.evaluate(() => dispatchEvent(new Event('focus')));
+  await page.waitForURL('**saved=**');
+  t.strictSame(
+    (await codesOf(stage)).map(({ code }: { code: string }) => code),
+    ['DEN', 'DEN-ER'],
+  );
+});
+
 t.test('payroll codes are edited as a table: pasted, changed, removed, and rejected by row', async (t) => {
   const stage = await openPayroll(t);
   const page = await stage.opened('/settings');

@@ -156,10 +156,10 @@ export function ruleText(rule: string): string {
 
 /**
  * Renders what a form would do, before it is saved. The element asks again when a field of the form changes: the action at
- * `path` gets the form.
+ * `path` gets the form. The form's buttons stay enabled meanwhile, because a click on one is often what ends a change.
  */
 export function preview(formId: string, path: string, content: Content = null): Html {
-  return html`<div class="preview-of" aria-live="polite" hx-post=${path} hx-trigger=${`change from:#${formId} delay:200ms`} hx-include=${`#${formId}`} hx-target="this" hx-swap="innerHTML">${content}</div>`;
+  return html`<div class="preview-of" aria-live="polite" hx-post=${path} hx-trigger=${`change from:#${formId} delay:200ms`} hx-include=${`#${formId}`} hx-target="this" hx-swap="innerHTML" hx-disable="">${content}</div>`;
 }
 
 /** People write $1,205.27. */
