@@ -146,6 +146,12 @@ export function employersOf({ caller }: Called): readonly string[] | null {
   return caller?.employers ?? null;
 }
 
+/** Returns the employer that a call filters by, if the caller sees it. Without a filter, returns `employersOf` the caller. */
+export function employersFiltered(call: Called, employerId: string | undefined): readonly string[] | null {
+  if (employerId === undefined) return employersOf(call);
+  return seesEmployer(call, employerId) ? [employerId] : [];
+}
+
 type Called = { readonly caller: Caller | null };
 type Viewed = { readonly db: Db; readonly now: Clock };
 

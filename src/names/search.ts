@@ -17,12 +17,9 @@ const BLOCKS_AT_ONCE = 50;
 /** One employer's names. `mark` differs once they have changed. */
 type Part = { readonly mark: string; readonly blocks: readonly string[] };
 
-export type NameIndex = ReturnType<typeof createNameIndex>;
-
 export function createNameIndex(db: Db) {
   const parts = new Map<string, Part>();
   let building: Promise<unknown> = Promise.resolve();
-  let dropping: NodeJS.Timeout | null = null;
 
   /** Builds the part of one employer after those before it. */
   function partOf(encryptor: Encryptor, employerId: string, mark: string): Promise<Part> {
@@ -30,18 +27,12 @@ export function createNameIndex(db: Db) {
       const known = parts.get(employerId);
       if (known?.mark === mark) return known;
       const part = { mark, blocks: await blocksOf(db, encryptor, employerId) };
+      if (parts.size === 0) setTimeout(() => parts.clear(), KEPT_MS).unref();
       parts.set(employerId, part);
-      dropping ??= setTimeout(drop, KEPT_MS).unref();
       return part;
     });
     building = built.catch(() => {});
     return built;
-  }
-
-  function drop(): void {
-    parts.clear();
-    if (dropping !== null) clearTimeout(dropping);
-    dropping = null;
   }
 
   return {
@@ -63,8 +54,8 @@ export function createNameIndex(db: Db) {
         const { blocks } = await partOf(encryptor, employer_id, mark);
         for (const block of blocks) {
           for (const { employee_id, isWhole } of matches(block)) {
-            const found = isWhole ? whole : begun;
-            if (found.length < limit) found.push({ employer_id, employee_id });
+            const matching = isWhole ? whole : begun;
+            if (matching.length < limit) matching.push({ employer_id, employee_id });
             if (whole.length === limit) return whole;
           }
           searched += 1;
@@ -73,7 +64,6 @@ export function createNameIndex(db: Db) {
       }
       return [...whole, ...begun].slice(0, limit);
     },
-    drop,
   };
 }
 

@@ -136,7 +136,7 @@ test('a search leaves one record a day for each employer whose names it showed',
   t.notMatch(JSON.stringify([records, running.logged]), /nobody|ana/i, 'no search term is stored or logged');
 });
 
-test('the index lets other work run, and is smaller than the names', async (t, running) => {
+test('other work runs while the index is built', async (t, running) => {
   const many = Array.from({ length: 3_000 }, (_, place) => person(`e${place}`, `Name${place} Surname`));
   await stage(running, 'acme', many);
   const index = createNameIndex(running.db);
@@ -148,5 +148,4 @@ test('the index lets other work run, and is smaller than the names', async (t, r
   );
   clearInterval(counting);
   t.ok(turns > 0, `${turns} turns`);
-  index.drop();
 });

@@ -14,7 +14,7 @@ import { seesAllOf, type Viewer } from '../../ledger/visibility.ts';
 import { listPaychecks, Paycheck } from '../../payroll/lifecycle/paychecks.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
-import { assertKnownFilter, employersOf, seesEmployer, viewerOf } from '../employers.ts';
+import { assertKnownFilter, employersFiltered, employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { operation } from '../operation.ts';
 import { cursor, idFilter, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
@@ -157,8 +157,7 @@ export const listEmployees = operation({
   async run(call, { db, now }) {
     const { employer_id, ...page } = call.query;
     await assertKnownFilter(call, { db }, employer_id);
-    const employers =
-      employer_id === undefined ? employersOf(call) : [employer_id].filter((id) => seesEmployer(call, id));
+    const employers = employersFiltered(call, employer_id);
     const list = await listEmployments(db, employers, page);
     const roster = await rosterOf(
       db,

@@ -25,7 +25,7 @@ import { finalFigures } from '../../payroll/records/regular-runs.ts';
 import { openRun, type StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
-import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
+import { assertKnownFilter, employersFiltered } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
@@ -132,8 +132,7 @@ export const listPayrollsDue = operation({
     const { employer_id } = query;
     await assertKnownFilter(call, { db }, employer_id);
     const after = dueCursor.decode(query.cursor) ?? '';
-    const employers =
-      employer_id === undefined ? employersOf(call) : [employer_id].filter((id) => seesEmployer(call, id));
+    const employers = employersFiltered(call, employer_id);
     const all = await payrollsDue(db, employers, now(), call.caller?.person ?? null);
     const due = all.filter((row) => sortKeyOf(row) > after);
     const page = dueCursor.cut(due, query.limit ?? LIMIT_DEFAULT, sortKeyOf);

@@ -13,7 +13,7 @@ import { runsStartingWith } from '../../payroll/records/runs.ts';
 import { schedulesByEmployer } from '../../payroll/settings/all-employers.ts';
 import { recordDaily } from '../../security/daily-records.ts';
 import { actingIn, mayAlso } from '../auth.ts';
-import { assertKnownFilter, employersOf, seesEmployer, viewerOf } from '../employers.ts';
+import { assertKnownFilter, employersFiltered, employersOf, viewerOf } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
 
@@ -110,11 +110,9 @@ export const search = operation({
     const within = call.body.employer_id;
     await assertKnownFilter(call, parts, within);
     const employees = may('ledger:read') ? await employeesFor(call, parts, text) : [];
-    const shown = employees.filter(({ last_name }) => last_name !== null);
-    const ofEmployers = [
-      ...new Set(shown.slice(0, FOUND_MAX).flatMap(({ employer_id }) => employer_id ?? [])),
-    ];
-    await recordDaily(parts.db, actingIn(call, parts.now()), 'name.show', ofEmployers);
+    const named = employees.filter(({ last_name }) => last_name !== null).slice(0, FOUND_MAX);
+    const namedBy = [...new Set(named.flatMap(({ employer_id }) => employer_id ?? []))];
+    await recordDaily(parts.db, actingIn(call, parts.now()), 'name.show', namedBy);
     if (within !== undefined)
       return { employees: group(employees), employers: NONE, deductions: NONE, runs: NONE, events: NONE };
     return {
@@ -139,41 +137,40 @@ function group<Row>(rows: Row[]) {
 
 const NONE = group<never>([]);
 
-/** Ids are compared by byte: as typed, and in the two cases that people confuse. */
+/** Ids are compared byte by byte: as typed, in lower case and in upper case. */
 function casesOf(text: string): string[] {
   return [...new Set([text, text.toLowerCase(), text.toUpperCase()])];
 }
 
 async function employeesFor(call: SearchCall, parts: Parts, text: string): Promise<RowIn<'employees'>[]> {
   const { db } = parts;
-  const { employer_id } = call.body;
-  const seen = employer_id !== undefined && seesEmployer(call, employer_id) ? [employer_id] : [];
-  const employers = employer_id === undefined ? employersOf(call) : seen;
+  const employers = employersFiltered(call, call.body.employer_id);
   const maySeeNames = mayAlso(call.caller, 'names:read');
   const named = maySeeNames ? await indexOf(db).find(parts.encryptor, text, employers, READ) : [];
   const known = await employeesStartingWith(db, casesOf(text), employers, READ);
   const strangers = employers === null ? await strangersOf(db, text) : [];
-  const found = new Map<string, Pick<RowIn<'employees'>, 'employee_id' | 'employer_id'>>(
+  const keys = new Map<string, Pick<RowIn<'employees'>, 'employee_id' | 'employer_id'>>(
     [...strangers, ...known, ...named].map((key) => [key.employee_id, key]),
   );
-  const ids = [...found.keys()];
-  const names = maySeeNames ? await namesOf(db, parts.encryptor, ids, employers) : [];
+  const names = maySeeNames ? await namesOf(db, parts.encryptor, [...keys.keys()], employers) : [];
   const nameOf = new Map(names.map((name) => [name.employee_id, name]));
-  const rows = [...found.values()].map(({ employee_id, employer_id }) => {
+  const rows = [...keys.values()].map(({ employee_id, employer_id }) => {
     const { first_name = null, last_name = null } = nameOf.get(employee_id) ?? {};
     return { employee_id, employer_id, first_name, last_name };
   });
-  const inOrder = ({ first_name, last_name, employee_id }: RowIn<'employees'>) =>
+  const orderOf = ({ first_name, last_name, employee_id }: RowIn<'employees'>) =>
     [last_name === null ? '\u{10ffff}' : folded(last_name), folded(first_name ?? ''), employee_id].join('\t');
   // Whole words were found first, and stay among the rows that are shown.
   const place = new Map(named.map(({ employee_id }, index) => [employee_id, index]));
   const placeOf = ({ employee_id }: RowIn<'employees'>) => place.get(employee_id) ?? READ;
-  const ranked = rows.toSorted((one, other) => placeOf(one) - placeOf(other));
-  const shown = ranked.slice(0, FOUND_MAX).toSorted((one, other) => (inOrder(one) < inOrder(other) ? -1 : 1));
+  const ranked = rows.toSorted((left, right) => placeOf(left) - placeOf(right));
+  const shown = ranked
+    .slice(0, FOUND_MAX)
+    .toSorted((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1));
   return [...shown, ...ranked.slice(FOUND_MAX)];
 }
 
-/** Returns the employee whom deductions name by this id, although no employer has reported them. */
+/** Returns the employees whom deductions name by this ID. Employers may not have reported them. */
 async function strangersOf(db: Parts['db'], text: string) {
   const strangers = [];
   for (const employee_id of casesOf(text))
@@ -196,8 +193,8 @@ async function employersFor(call: Call, { db, encryptor }: Parts, text: string) 
     const isNamed = words.length > 0 && words.every((word) => name.includes(` ${word}`));
     return isNamed || employer_id.toLowerCase().startsWith(text.toLowerCase());
   };
-  const found = [...ids].filter(matches).toSorted().slice(0, READ);
-  return found.map((employer_id) => ({ employer_id, legal_name: names.get(employer_id) ?? null }));
+  const matching = [...ids].filter(matches).toSorted().slice(0, READ);
+  return matching.map((employer_id) => ({ employer_id, legal_name: names.get(employer_id) ?? null }));
 }
 
 async function deductionsFor(call: Call, parts: Parts, text: string) {
