@@ -48,28 +48,30 @@ const DATA: ReadonlyMap<string, Fields> = new Map([
 export function unknownIn(eventType: string, frame: object): readonly Unknown[] {
   const fields = DATA.get(eventType);
   if (fields === undefined) return NOTHING_UNKNOWN;
-  const found: Unknown[] = [];
-  addUnknown(found, FRAME, frame, '');
+  const unknown: Unknown[] = [];
+  addUnknown(unknown, FRAME, frame, '');
   const { data } = frame as { data?: unknown };
-  if (typeOf(data) === 'object') addUnknown(found, fields, data as object, 'data');
-  return found.length === 0 ? NOTHING_UNKNOWN : found;
+  if (typeOf(data) === 'object') addUnknown(unknown, fields, data as object, 'data');
+  return unknown.length === 0 ? NOTHING_UNKNOWN : unknown;
 }
 
-function addUnknown(found: Unknown[], fields: Fields, value: object, path: string): void {
+function addUnknown(unknown: Unknown[], fields: Fields, object: object, path: string): void {
   const names: string[] = [];
   // Runs for every event.
-  for (const name in value) {
+  for (const name in object) {
     const known = fields.get(name);
-    const given = (value as Record<string, unknown>)[name];
+    const value = (object as Record<string, unknown>)[name];
     if (known === undefined) names.push(name);
-    else if (given === null) continue;
-    else if (!known.types.includes(typeOf(given))) found.push({ field: fieldPath(path, name), kind: 'type' });
-    else if (known.values?.has(given) === false) found.push({ field: fieldPath(path, name), kind: 'value' });
+    else if (value === null) continue;
+    else if (!known.types.includes(typeOf(value)))
+      unknown.push({ field: fieldPath(path, name), kind: 'type' });
+    else if (known.values?.has(value) === false)
+      unknown.push({ field: fieldPath(path, name), kind: 'value' });
   }
   if (names.length === 0) return;
   const isMap = names.length > NEW_NAMES_MAX;
   const paths = new Set(names.map((name) => givenFieldPath(path, isMap ? '' : name)));
-  for (const field of paths) found.push({ field, kind: 'field' });
+  for (const field of paths) unknown.push({ field, kind: 'field' });
 }
 
 function typeOf(value: unknown): string {

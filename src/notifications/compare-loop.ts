@@ -16,9 +16,9 @@ export type CompareLoopParts = {
   lease: NotificationLease;
   sharedNow: SharedNow;
   log: Log;
-  /** Compared once a minute, one after the other. */
+  /** The computed types: each is compared once a minute, after the one before it. */
   computed: readonly Computed[];
-  /** Compared once a second: a few queries of what changed. */
+  /** Compares once a second what a few queries show. */
   eachSecond: (now: Date) => Promise<void>;
 };
 

@@ -59,7 +59,7 @@ export function changedReadiness(
       }
     }
     last = '';
-    // More findings than a check returns may have changed unnoticed.
+    // A check that returns its most findings may have others, which may have changed.
     compared = failing.some(({ found }) => found.length >= FOUND_AT_MOST) ? '' : state;
   }
 
