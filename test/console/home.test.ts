@@ -147,7 +147,7 @@ t.test('all files of today are one download, and each is recorded', async (t) =>
   await finalized('of-north', '2026-07-03', { pay_group: 'north' });
   await finalized('of-south', '2026-07-03', { pay_group: 'south' });
   const page = await opened('/', { token: await tokenWith('runs:read', 'audit:read') });
-  const download = page.getByRole('link', { name: 'Download all 2 files of today (.tar)' });
+  const download = page.getByRole('link', { name: 'Download today’s 2 files (.tar)' });
   const [saved] = await Promise.all([page.waitForEvent('download'), download.click()]);
   const folder = t.testdir();
   await saved.saveAs(join(folder, 'files.tar'));

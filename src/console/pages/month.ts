@@ -48,8 +48,7 @@ async function finalizedToday({ api, today }: Visit, { db }: Database) {
 export async function filesOfToday(visit: Visit, parts: Database): Promise<Html | null> {
   const { length } = await finalizedToday(visit, parts);
   if (length === 0) return null;
-  const label =
-    length === 1 ? 'Download the file of today (.tar)' : `Download all ${length} files of today (.tar)`;
+  const label = length === 1 ? 'Download today’s file (.tar)' : `Download today’s ${length} files (.tar)`;
   return html`<div class="actions"><a class="button quiet" href=${FILES_PATH} download>${label}</a></div>`;
 }
 

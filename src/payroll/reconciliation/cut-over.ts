@@ -41,7 +41,7 @@ const Difference = closed({
   taxability: nullableText('The taxability.'),
   here: nullableText('What the ledger has, such as `69.23 plus employer 161.53 biweekly`.'),
   file: nullableText('What the file has.'),
-  signed_off: boolean('Whether the last sign-off of the list has this very difference.'),
+  signed_off: boolean('Whether the last sign-off of the list has this difference with the same amounts.'),
 });
 type Difference = Static<typeof Difference>;
 
