@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
@@ -114,8 +113,10 @@ t.test('a sign-in form that arrives too slowly is dropped', async (t) => {
   const { hostname, port } = new URL(base);
   const socket = connect(Number(port), hostname);
   t.teardown(() => socket.destroy());
-  const closed = once(socket, 'close');
+  // A reset closes it too, and `once` of events would throw it.
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
   socket.on('error', () => {});
+  socket.on('close', () => resolve());
   socket.write('POST /sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n');
   socket.write('content-length: 100\r\n\r\nt');
   const drip = setInterval(() => socket.write('o'), 200);
