@@ -205,16 +205,18 @@ async function historiesOf(
   const byEmployee = await versionsOfEmployees(db, ids);
   const deductions = [...byEmployee.values()].flat();
   const assignments = await assignmentsOf(db, idsOfDeductions(deductions));
-  const knownOf = (versions: Versions, deductions: readonly Versions[]) => {
+  const knownOf = (employeeId: string, versions: Versions, deductions: readonly Versions[]) => {
     const [first] = versions;
     const successors = isPlaceholder(first) ? successorsOf(first, deductions) : [];
     const history = historyFrom(versions, assignments.get(first.deduction_id) ?? [], successors);
-    return historyAt(history, position) ?? [];
+    const known = historyAt(history, position);
+    // A later version may be the first that names the employee.
+    return known?.versions.some(({ employee_id }) => employee_id === employeeId) ? known : [];
   };
   return new Map(
     [...byEmployee].map(([id, deductions]) => [
       id,
-      deductions.flatMap((versions) => knownOf(versions, deductions)),
+      deductions.flatMap((versions) => knownOf(id, versions, deductions)),
     ]),
   );
 }

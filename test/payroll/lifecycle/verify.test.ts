@@ -15,6 +15,7 @@ import {
   employment,
   event,
   finalized,
+  LATELY,
   learn,
   linesOf,
   schedule,
@@ -26,6 +27,7 @@ import {
   verified,
   voided,
 } from '../../support/payroll.ts';
+import { storeOpening } from '../compute/model-item-steps.ts';
 
 const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', member_contribution: '150.00', ...changes });
@@ -103,6 +105,19 @@ t.test('a run stays identical, whatever happens after it', async (t) => {
   await voided(db, 'r3');
   await both('its own void');
   t.match(await verified(db, 'r4'), { identical: true }, 'a run that adjusted a voided run is identical');
+});
+
+t.test('a run stays identical if a deduction later names the employee of an opening item', async (t) => {
+  const db = await staged(t);
+  const item = { id: 'o', employer: 'acme', employee: 'h', deduction: 'd-e', coverage: 'medical' };
+  const amounts = { member: 1_500n, employer: 0n };
+  await storeOpening(db, { ...item, taxability: 'pre_tax', amounts, payDate: '2025-06-01' }, LATELY);
+  await send(db, each('2026-02-01', { coverage_type: 'member_family' }, 'd-e'));
+  await finalized(db, 'r4', body(4));
+  const ofH = (await linesOf(db, 'r4')).filter(({ employee_id }) => employee_id === 'h');
+  t.match(ofH, [{ member_amount: '15.00', coverage_type: null }]);
+  await send(db, each('2026-02-10', { employee_id: 'h' }, 'd-e'));
+  t.match(await verified(db, 'r4'), { identical: true });
 });
 
 t.test('a changed field of a line is named with its stored and its computed value', async (t) => {
