@@ -11,7 +11,7 @@ import { nearIds } from './near-ids.ts';
 import { countingOf } from './placeholders.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 import { appliesOn, isNeverInEffect, stateOn } from './state.ts';
-import { visibleVersions } from './visibility.ts';
+import { withHidden } from './visibility.ts';
 
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
 export type LedgerQuestion = Question & { employeeSets?: EmployeeSets | undefined };
@@ -26,8 +26,8 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
     const employees = unassigned.map(({ employee_id }) => employee_id);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
     const concerned = unassigned.filter(({ employee_id }) => ofEmployer?.has(employee_id) !== false);
-    const seen = new Set(viewer == null ? concerned : await visibleVersions(db, concerned, viewer));
-    return concerned.map((deduction) => ({ ...deduction, result: 'fail', isHidden: !seen.has(deduction) }));
+    const shown = await withHidden(db, concerned, viewer);
+    return shown.map((deduction) => ({ ...deduction, result: 'fail' }));
   },
   text: ({ employee_id, deduction_id }) => `${employee_id}: deduction ${deduction_id}`,
   advice:
@@ -84,14 +84,12 @@ function oddDates(isFound: (state: OddState, today: string) => boolean) {
     const states = (await oddlyDatedDeductions(db, employerId).execute()).filter(
       (state) => employees?.has(state.employee_id) !== false && isFound(state, today),
     );
-    const listed = states.slice(0, FOUND_AT_MOST);
-    const seen = new Set(viewer == null ? listed : await visibleVersions(db, listed, viewer));
+    const listed = await withHidden(db, states.slice(0, FOUND_AT_MOST), viewer);
     return listed.map((state) => ({
       ...{ ...state, date: state.starts_on },
       // The service may cancel an election by such dates.
       result: 'warn',
       ids: [state.event_id],
-      isHidden: !seen.has(state),
     }));
   };
 }

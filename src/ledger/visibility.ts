@@ -91,6 +91,16 @@ export async function visibleVersions<V extends Pick<Version, 'deduction_id' | '
   });
 }
 
+/** Marks what is about deductions that a caller may not see. `viewer`: a caller limited to employers; null or none for all. */
+export async function withHidden<F extends { deduction_id: string; employee_id: string }>(
+  db: Db,
+  found: readonly F[],
+  viewer: Viewer | null | undefined,
+): Promise<(F & { isHidden: boolean })[]> {
+  const seen = new Set(viewer == null ? found : await visibleVersions(db, found, viewer));
+  return found.map((about) => ({ ...about, isHidden: !seen.has(about) }));
+}
+
 /** Returns which of these events a limited caller sees as the cause of an amount: by its employers when they were received. */
 export async function visibleEvents(
   db: Db,

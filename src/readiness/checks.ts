@@ -5,7 +5,7 @@ import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import type { LedgerQuestion } from '../ledger/checks.ts';
 import { openPlaceholders } from '../ledger/open-placeholders.ts';
-import { visibleVersions } from '../ledger/visibility.ts';
+import { withHidden } from '../ledger/visibility.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { employersWithRegularRuns } from '../payroll/records/runs.ts';
 import { type Disk, diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
@@ -40,19 +40,17 @@ export const PLACEHOLDERS_OPEN: Check<Db, LedgerQuestion, Found & { taxability: 
       db,
       open.flatMap((state) => state.employerId ?? []),
     );
-    const versions = open.map(({ version }) => version);
-    const seen = new Set(viewer == null ? versions : await visibleVersions(db, versions, viewer));
-    return open.slice(0, FOUND_AT_MOST).map(({ version, employerId: employer_id }) => {
+    const listed = open.slice(0, FOUND_AT_MOST).map(({ version, employerId: employer_id }) => {
       const { employee_id, deduction_id, line_of_coverage, taxability } = version;
       // No run takes the deductions of an employee without an employer, whom other checks name.
       const isBeforeFirst = employer_id !== null && !running.has(employer_id);
       return {
         ...{ employee_id, employer_id, deduction_id, line_of_coverage, taxability },
         ids: [deduction_id],
-        isHidden: !seen.has(version),
-        result: isBeforeFirst ? 'fail' : 'warn',
+        result: isBeforeFirst ? ('fail' as const) : ('warn' as const),
       };
     });
+    return withHidden(db, listed, viewer);
   },
   text: ({ employee_id, line_of_coverage, taxability }) =>
     `${employee_id}: ${line_of_coverage}, ${taxability?.replace('_', '-')}`,

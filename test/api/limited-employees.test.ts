@@ -236,10 +236,15 @@ onEitherEngine('after a move, lines of the runs of the first employer still show
 });
 
 onEitherEngine('of an employee with two employers, a token sees what is assigned to its own', async (t) => {
-  const { as, call, elect, hire, amounts, tokens } = await startMoving(t);
+  const { at, as, call, elect, hire, amounts, put, tokens } = await startMoving(t);
   await hire(EMPLOYER, '2026-07-01');
   await elect('10.00');
   await hire(OTHER, '2026-07-01');
+  at('2026-07-02');
+  await elect('11.00', { effective_start: '2027-01-01' });
+  at('2026-07-03');
+  await elect('12.00', { effective_end: '2026-12-31' });
+  await put('mine', bodyOn('2026-07-17'));
   const statuses = async () => {
     const shown = [];
     for (const employer of [EMPLOYER, OTHER]) shown.push((await as(employer).get(DEDUCTION)).status);
@@ -253,13 +258,18 @@ onEitherEngine('of an employee with two employers, a token sees what is assigned
   const { text } = await as(OTHER).get(`/v1/readiness?employer_id=${OTHER}`);
   t.match(text, 'employees-with-two-employers');
   t.notMatch(text, 'ded-m');
+  const { json } = await as(EMPLOYER).get(`${RUNS}/mine/readiness`);
+  for (const check of ['employees-with-two-employers', 'renewal-erased']) {
+    const { findings } = json.checks.find(({ id }: { id: string }) => id === check);
+    t.strictSame(findings, [{ check, count: 1 }], 'a run of one of them only counts it');
+  }
   t.equal(
     (await assign(OTHER, tokens[OTHER])).status,
     201,
     'both jobs were reported by a token that sees both',
   );
   t.strictSame(await statuses(), [404, 200]);
-  t.strictSame(await amounts(OTHER), ['10.00']);
+  t.strictSame(await amounts(OTHER), ['10.00', '11.00', '12.00']);
   const away = await assign(EMPLOYER, tokens[EMPLOYER]);
   t.match(away, { status: 409, json: { type: /employee-elsewhere/, errors: [{ path: 'employer_id' }] } });
   t.equal((await assign(EMPLOYER)).status, 201);

@@ -1,9 +1,11 @@
 /** The checks of elections: who takes them, and their starts, ends and overlaps. */
 import type { Found } from '../../checks.ts';
+import type { Db } from '../../database/tables.ts';
 import { EMPLOYED_TWICE } from '../../ledger/checks.ts';
 import { isActive, spellOn } from '../../ledger/employment.ts';
 import { endingAtMidnight, type RunVersion } from '../../ledger/history.ts';
 import { concernsDay, erasedStarts, type MovedStart, stateOn } from '../../ledger/state.ts';
+import { withHidden } from '../../ledger/visibility.ts';
 import { amountOf, isZero } from '../../money.ts';
 import { isNothing } from '../calculation/items.ts';
 import { isStopped, type Line, NOT_COMPARED } from '../calculation/line.ts';
@@ -12,7 +14,7 @@ import { assignedIn, type History, historyOf, stateFor } from '../compute/histor
 import type { EarlierRun } from '../compute/payout.ts';
 import { employmentAt } from '../compute/population.ts';
 import { checksBefore } from '../compute/reopened-runs.ts';
-import { dayOfRun } from '../records/body.ts';
+import { dayOfRun, type Run } from '../records/body.ts';
 import {
   each,
   factsOf,
@@ -21,6 +23,7 @@ import {
   NAMED_ONCE,
   NONE,
   type RunCheck,
+  type RunQuestion,
   type Seen,
   versionId,
   versionOf,
@@ -29,7 +32,7 @@ import {
 const { find: _, ...EMPLOYED_TWICE_TEXTS } = EMPLOYED_TWICE;
 
 /** Reports deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
-export const EMPLOYED_TWICE_IN_RUN: RunCheck = {
+export const EMPLOYED_TWICE_IN_RUN: RunCheck<OfDeduction> = {
   ...EMPLOYED_TWICE_TEXTS,
   look: (computation) =>
     each(({ employee }) => {
@@ -49,10 +52,24 @@ export const EMPLOYED_TWICE_IN_RUN: RunCheck = {
         return [{ employee_id: employeeId, deduction_id: deductionId, ids, result: 'fail' as const }];
       });
     }),
+  find: (db, question) => seenBy(db, question, EMPLOYED_TWICE_IN_RUN),
 };
 
+type OfDeduction = Found & { employee_id: string; deduction_id: string };
+
+/** Returns findings of a check that is not limited to the run's lines: some may be about deductions that the viewer may not see. */
+function seenBy<F extends OfDeduction>(db: Db, question: RunQuestion, check: RunCheck<F>): Promise<F[]> {
+  return withHidden(db, foundIn(question, check), question.viewer);
+}
+
+/** Reports whether a deduction is assigned to another employer than the run's, whose runs name what is odd about it. */
+function isElsewhere(history: History, run: Run): boolean {
+  const employer = assignedIn(history, run);
+  return employer !== null && employer !== run.employer_id;
+}
+
 /** An election, and the version that replaces it. */
-type Replaced = Found & { version: number; election: RunVersion; by: RunVersion };
+type Replaced = OfDeduction & { version: number; election: RunVersion; by: RunVersion };
 
 function replacedBy(election: RunVersion, by: RunVersion): Replaced {
   const { employee_id, deduction_id, version, line_of_coverage, starts_on } = election;
@@ -68,27 +85,26 @@ function replacedInWords({ employee_id, election, by }: Replaced, until: string)
 /** Returns the moved starts of an employee whose old and new dates enclose the run's day. */
 function movedStarts(
   { employee: { employeeId, histories, membership } }: Seen,
-  day: string,
+  { run, day }: Computation,
   kind: 'corrected' | 'moved',
 ): readonly MovedStart<RunVersion>[] {
   if (!membership.isIn) return NONE;
-  return foundAmong(histories, ({ timeline }) =>
-    timeline[kind].length === 0
-      ? NONE
-      : timeline[kind].filter((moved) => moved.version.employee_id === employeeId && concernsDay(moved, day)),
-  );
+  return foundAmong(histories, (history) => {
+    const moves = history.timeline[kind];
+    if (moves.length === 0 || isElsewhere(history, run)) return NONE;
+    return moves.filter((moved) => moved.version.employee_id === employeeId && concernsDay(moved, day));
+  });
 }
 
-const findMoved =
-  (kind: 'corrected' | 'moved') =>
-  ({ day, previous }: Computation) =>
-    each((seen) =>
-      foundAmong(movedStarts(seen, day, kind), (moved) => {
-        const { version, next } = moved;
-        const wasNamed = wasKnown(previous, seen.employee, next) && concernsDay(moved, previous.day);
-        return [{ ...replacedBy(version, next), ids: [versionId(version), versionId(next)], wasNamed }];
-      }),
-    );
+const findMoved = (kind: 'corrected' | 'moved') => (computation: Computation) =>
+  each((seen) =>
+    foundAmong(movedStarts(seen, computation, kind), (moved) => {
+      const { version, next } = moved;
+      const { previous } = computation;
+      const wasNamed = wasKnown(previous, seen.employee, next) && concernsDay(moved, previous.day);
+      return [{ ...replacedBy(version, next), ids: [versionId(version), versionId(next)], wasNamed }];
+    }),
+  );
 
 /** Reports whether the previous run had the employee and knew a version. */
 function wasKnown(
@@ -105,6 +121,7 @@ export const START_MOVED: RunCheck<Replaced> = {
   severity: 'warn',
   detail: NAMED_ONCE,
   look: findMoved('moved'),
+  find: (db, question) => seenBy(db, question, START_MOVED),
   text: (finding) => replacedInWords(finding, 'until'),
   advice:
     'A start date was moved before it was reached, and other terms changed with it. The earlier version applies until the later one starts. If it is wrong, ask the service to resend it, or override the line.',
@@ -118,6 +135,7 @@ export const START_CORRECTED: RunCheck<Replaced> = {
   severity: 'warn',
   detail: NAMED_ONCE,
   look: findMoved('corrected'),
+  find: (db, question) => seenBy(db, question, START_CORRECTED),
   advice: 'A start date was moved to a later one before it was reached, so this run deducts nothing for it.',
   passed: 'No start date that no earlier run named was moved from this run to a later one.',
 };
@@ -127,12 +145,13 @@ export const RENEWAL_ERASED: RunCheck<Replaced> = {
   id: 'renewal-erased',
   title: 'A renewal was erased by a later change',
   severity: 'warn before its start, in the first run that finds it; fail from then on',
-  look: ({ day, previous }) =>
+  look: ({ run, day, previous }) =>
     each(({ employee }) => {
       const { employeeId, employment, histories, membership } = employee;
       if (!membership.isIn) return NONE;
-      return foundAmong(histories, ({ versions }) => {
-        if (versions.length < 2) return NONE;
+      return foundAmong(histories, (history) => {
+        const { versions } = history;
+        if (versions.length < 2 || isElsewhere(history, run)) return NONE;
         return erasedStarts(versions).flatMap(({ version, by }) => {
           const start = version.starts_on ?? '';
           const left = employment && spellOn(employment, start)?.termination_date;
@@ -144,6 +163,7 @@ export const RENEWAL_ERASED: RunCheck<Replaced> = {
         });
       });
     }),
+  find: (db, question) => seenBy(db, question, RENEWAL_ERASED),
   text: (finding) => replacedInWords(finding, 'was erased by'),
   advice:
     'A renewal was sent, and a later change of the window before it left nothing in effect from its start. Ask the service to resend the renewal. If the coverage really ends, accept the finding.',
