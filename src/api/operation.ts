@@ -15,6 +15,7 @@ import { assertNotLimited, assertVisible, type EmployerRule } from './employers.
 import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
 import { invalid } from './problem.ts';
 import type { ProblemCode } from './problem-types.ts';
+import type { Tag } from './reference-order.ts';
 import type { ApiParts } from './route.ts';
 import { checked } from './validation.ts';
 
@@ -85,7 +86,7 @@ export type Operation<
 > = {
   readonly id: string;
   /** Its heading in the reference. */
-  readonly group: string;
+  readonly group: Tag;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly scope: RouteScope;

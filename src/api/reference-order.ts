@@ -1,5 +1,5 @@
 /** The tags of the reference, in its order. The operations of a tag are in the order of their declaration. */
-export const TAGS: readonly { name: string; description: string }[] = [
+export const TAGS = [
   { name: 'Deductions', description: 'The ledger of payroll deductions.' },
   { name: 'Census', description: 'Employee censuses and their uploads.' },
   {
@@ -23,9 +23,10 @@ export const TAGS: readonly { name: string; description: string }[] = [
   { name: 'Sessions', description: "The caller's own console sessions." },
   { name: 'Health', description: 'Liveness, readiness of the process, and metrics.' },
   { name: 'Reference', description: 'This document.' },
-];
+] as const satisfies readonly { name: string; description: string }[];
+export type Tag = (typeof TAGS)[number]['name'];
 
-const PLACES = new Map(TAGS.map(({ name }, place) => [name, place]));
+const PLACES = new Map<string, number>(TAGS.map(({ name }, place) => [name, place]));
 
 type Operations = Readonly<Record<string, { tags?: string[] }>>;
 
