@@ -49,7 +49,7 @@ t.test(
     const [one, two] = ['emp-1', 'emp-2'].map((name) => page.getByRole('group', { name }));
     t.ok(await two?.getByLabel(/^Arrears of Jul 3, 2026, dental: employee \$69\.23/).isChecked());
     await assertGood(t, page, 'an off-cycle run');
-    await one?.getByLabel(/^\$150\.00 monthly from the employee/).check();
+    await one?.getByLabel(/^Medical/).check();
     await preview.getByText('$138.46').first().waitFor();
     t.equal((await call({ url: RUNS })).json.data.length, 1, 'a preview saves nothing');
     await click(page, 'Create the run');

@@ -51,16 +51,20 @@ function isNeverInEffect({ from, until }: Span): boolean {
 
 /** `$150.00 monthly from the employee, pre-tax, medical, from Jan 1, 2026 on`. `span`: by default the dates as received. */
 export function sentence(terms: Terms, span: Span = spanOf(terms)): string {
-  const { member_contribution, employer_contribution, period, taxability, line_of_coverage } = terms;
-  const { coverage_type } = terms;
-  const covered = coverage_type ? ` (${plain(coverage_type)})` : '';
-  return [
-    `${money(member_contribution)} ${PERIODS[period] ?? period} from the employee`,
-    ...(ZERO.test(employer_contribution) ? [] : [`${money(employer_contribution)} from the employer`]),
-    plain(taxability),
-    plain(line_of_coverage) + covered,
-    spanWords(span),
-  ].join(', ');
+  return [amountWords(terms), plain(terms.taxability), coverageWords(terms), spanWords(span)].join(', ');
+}
+
+/** `$150.00 monthly from the employee, $350.00 from the employer`. */
+export function amountWords({ member_contribution, employer_contribution, period }: Terms): string {
+  const member = `${money(member_contribution)} ${PERIODS[period] ?? period} from the employee`;
+  return ZERO.test(employer_contribution)
+    ? member
+    : `${member}, ${money(employer_contribution)} from the employer`;
+}
+
+/** `medical (member family)`. */
+export function coverageWords({ line_of_coverage, coverage_type }: Terms): string {
+  return plain(line_of_coverage) + (coverage_type ? ` (${plain(coverage_type)})` : '');
 }
 
 function shownDay(day: string | null): string | null {

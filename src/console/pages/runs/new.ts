@@ -17,13 +17,13 @@ import {
   problemSummary,
   type Specs,
 } from '../../elements/fields.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { capitalized, dayText, money, plain } from '../../elements/format.ts';
 import { address, fitsPath, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { type Item, itemsPath, KINDS } from '../items/labels.ts';
-import { sentence, spanOf } from '../ledger/terms.ts';
+import { amountWords, coverageWords, type Deduction, spanOf, spanWords } from '../ledger/terms.ts';
 import { policiesOf, scheduleYearsOf } from '../settings/overview.ts';
 import { FREQUENCIES, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';
@@ -64,7 +64,7 @@ const MORE: Specs = {
     hint: 'IDs of employees who left and get a final paycheck, one per line. It takes the rest of the month in which they left.',
   },
 };
-const ADD: Specs = { add: { label: 'Add an employee', hint: 'The name or ID.' } };
+const ADD: Specs = { add: { label: 'Add an employee, by name or ID', size: 32 } };
 
 export function newRunPages({ page, action }: Console): void {
   page(PATH, 'runs:write', async (visit) => {
@@ -226,8 +226,8 @@ async function runForm(visit: Visit | Act, typed: Query, problem?: ProblemDetail
       ${preview('run-form', `${PATH}/preview`, await previewFor(visit, typed))}
       <div class="actions">
         <button type="submit" name="do" value="save">Create the run</button>
-        <span class="busy soft" role="status">Computing …</span>
         <span class="hint">It stays open and up to date until you finalize or delete it.</span>
+        <span class="busy soft" role="status">Computing …</span>
       </div>
     </form>
   `;
@@ -251,13 +251,19 @@ function employeeCard(id: string, employee: Employee | null, typed: Query, isInc
       <legend>${nameable('employee', id, idLink(null, id))}</legend>
       <input type="hidden" name=${EMPLOYEE + id} value="yes" />
       ${deductions.length > 0 && html`<p class="soft">Deductions that this paycheck takes</p>`}
-      ${deductions.map((deduction) => box(DEDUCTION + deduction.id, sentence(deduction)))}
+      ${deductions.map((deduction) => box(DEDUCTION + deduction.id, labelOf(deduction)))}
       <p class="soft">${items.length > 0 ? 'Amounts open from earlier paychecks' : 'Nothing is open from earlier paychecks.'}</p>
       ${takeable.map((item) => box(ITEM + item.id, owedText(item)))}
       ${undecided.map((item) => html`<p>${owedText(item)}${'. '}<a href=${itemsPath({ employer_id, employee_id: id })}>Decide first</a></p>`)}
       <button type="submit" class="quiet" name="do" value=${id} aria-label=${`Remove ${id}`}>Remove</button>
     </fieldset>
   `;
+}
+
+/** The coverage first, because the boxes of an employee differ in it. */
+function labelOf(deduction: Deduction): Html {
+  const terms = [plain(deduction.taxability), amountWords(deduction), spanWords(spanOf(deduction))];
+  return html`<span><strong>${capitalized(coverageWords(deduction))}</strong>${`, ${terms.join(', ')}`}</span>`;
 }
 
 function owedText({ kind, pay_date, line_of_coverage, ...item }: Item): string {

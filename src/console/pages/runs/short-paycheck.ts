@@ -40,8 +40,8 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
       <div class="fields">${lines.map(amountField)}</div>
-      <p><input type="checkbox" id="nothing" name="nothing" value="yes" /> <label for="nothing">Nothing was taken from this paycheck</label></p>
-      <p><input type="checkbox" id="over" name="over" value="yes" /> <label for="over">An amount larger than its line, or of the other sign, is right</label></p>
+      <p class="one"><input type="checkbox" id="nothing" name="nothing" value="yes" /> <label for="nothing">Nothing was taken from this paycheck</label></p>
+      <p class="one"><input type="checkbox" id="over" name="over" value="yes" /> <label for="over">An amount larger than its line, or of the other sign, is right</label></p>
       ${preview('paycheck-form', `${path}/preview`)}
       <button type="submit" class="while-unchanged">Save the amounts</button>
     </form>
