@@ -8,6 +8,7 @@ import { type ConsoleParts, createConsole, sendError, sendUnknown } from './page
 import { auditPages } from './pages/audit.ts';
 import { auditRecordPages } from './pages/audit-record.ts';
 import { censusPages } from './pages/census.ts';
+import { censusListPages } from './pages/census-list.ts';
 import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes/change.ts';
 import { changeListPages } from './pages/changes/list.ts';
@@ -89,6 +90,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     copyActions(pages);
     editorPages(pages);
     secondApprovalActions(pages);
+    censusListPages(pages);
     censusPages(pages);
     censusUploads(pages);
     firstFilePages(pages);

@@ -39,7 +39,8 @@ export const deductionLink = linksTo('/deductions');
 /** Needs `events:read`. */
 export const eventLink = linksTo('/events');
 export const runLink = linksTo('/runs');
-export const censusLink = linksTo('/census');
+/** Links to the census of an employer. Needs `census:read`. */
+export const censusLink = (id: string) => nameable('employer', id, idLink(pathOf('/census', id), id));
 
 /** Needs `ledger:read`. An id without a page leads to its deductions. */
 export function employeeLink(id: string): Html {

@@ -17,32 +17,31 @@ type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_S
 const HELD_LISTED = 200;
 const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
-/** Lists the syncs in their order, with at most `problemsShown` problems each. */
-export function timeline(
-  syncs: readonly Sync[],
-  visit: Visit,
-  problemsShown: number,
-  response?: SyncResponse | null,
-): Html {
+/** Reports whether a sync needs a person. */
+export function isStalled({ state, overdue }: Sync): boolean {
+  return ['waiting', 'held', 'failed'].includes(state) || overdue;
+}
+
+/** Lists the syncs in their order. */
+export function timeline(syncs: readonly Sync[], visit: Visit, response: SyncResponse | null): Html {
   const items = syncs.map((sync) => {
     const read = response?.id === sync.id ? response : null;
-    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, read)}</li>`;
+    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, read)}</li>`;
   });
   return html`<ol class="syncs">${items}</ol>`;
 }
 
-function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: SyncResponse | null): Html {
+function oneSync(sync: Sync, { now, may }: Visit, read: SyncResponse | null): Html {
   const { event_id, problem_count, problems, held_for, reason, dismissed_at, dismissed_reason } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
-  const isStalled = ['waiting', 'held', 'failed'].includes(sync.state) || sync.overdue;
-  const mayDismiss = isStalled && fitsPath(sync.employer_id) && may('census:write');
+  const mayDismiss = isStalled(sync) && fitsPath(sync.employer_id) && may('census:write');
   const mayRelease = sync.state === 'held' && fitsPath(sync.employer_id) && may('runs:approve');
   const problemList = html`
     <details>
       <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
-      ${problemTable(problems.slice(0, problemsShown), problem_count)}
+      ${problemTable(problems, problem_count)}
     </details>
   `;
   const steps = stepsOf(sync).map(([name, at, tone]) => {
@@ -84,7 +83,7 @@ function heldFor({ cause, count: all, employee_ids }: Hold, may: Visit['may']): 
 }
 
 /** Explains the reason of a sync in the words of this page, without the command that shows the response. */
-function reasonText(reason: string): string {
+export function reasonText(reason: string): string {
   const [result, next] = reason.split(/; (?=read its response)/);
   const text = resultText(result ?? reason);
   if (next !== undefined)

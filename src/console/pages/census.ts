@@ -1,5 +1,5 @@
-/** Censuses: what is staged and the syncs, of all employers and of one. */
-import type { ResultOf, RowOf } from '../../api/operation.ts';
+/** The census of an employer: what is staged, its upload, and the syncs. */
+import type { RowOf } from '../../api/operation.ts';
 import {
   dismissCensusSync,
   getCensusSync,
@@ -10,12 +10,13 @@ import {
 import { eraseCensus, listCensuses } from '../../api/operations/censuses.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, savedNotice } from '../elements/facts.ts';
-import { choicesOf, decision } from '../elements/fields.ts';
-import { age, count, counted, instant, lacksScope, since } from '../elements/format.ts';
-import { address, censusLink, censusPath, fitsPath, pathOf } from '../elements/links.ts';
-import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
-import { type Content, type Html, html } from '../html.ts';
+import { decision } from '../elements/fields.ts';
+import { count, lacksScope, since } from '../elements/format.ts';
+import { address, censusPath, fitsPath, pathOf } from '../elements/links.ts';
+import { PAGE_ROWS, pager } from '../elements/list.ts';
+import { type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
+import { lastUpload, syncButton } from './census-list.ts';
 import { timeline } from './census-syncs.ts';
 import { uploadForm } from './census-upload.ts';
 import { cutOverPath } from './cut-over.ts';
@@ -24,16 +25,6 @@ import { nextStepOf } from './payrolls.ts';
 type Sync = RowOf<typeof listCensusSyncs>;
 type Staged = RowOf<typeof listCensuses>;
 
-/** Problems shown of each failed sync in the list; the employer's page shows as many as the API returns. */
-const PROBLEMS_LISTED = 20;
-const PROBLEMS_MAX = 1_000;
-/** The longest page of the API. */
-const LIST_MAX = 1_000;
-const STATES = ['requested', 'waiting', 'held', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
-const FILTERS: readonly Filter[] = [
-  { name: 'employer_id', label: 'Employer ID' },
-  { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
-];
 const SOURCES = {
   dir: 'a folder (CENSUS_SOURCE=dir:…)',
   http: 'an HTTP address (CENSUS_SOURCE=http…)',
@@ -45,35 +36,6 @@ const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged cen
 const NOT_REQUESTED_OFF = html`<p>It requests one when it needs it. While sending is off, a sync uploads nothing and ends as dismissed.</p>`;
 
 export function censusPages({ page, action }: Console): void {
-  page('/census', 'census:read', async (visit) => {
-    const { api } = visit;
-    const { requested, ...query } = visit.query;
-    const { employer_id, state, cursor, employers } = query;
-    // The page has two lists with a cursor each; a cursor or a state selects one of them.
-    const staged =
-      state === undefined && cursor === undefined
-        ? await api.perform(listCensuses, { query: { limit: PAGE_ROWS, employer_id, cursor: employers } })
-        : null;
-    const which = state === 'overdue' ? { overdue: true } : { state };
-    const syncs =
-      employers === undefined
-        ? await api.perform(listCensusSyncs, { query: { limit: PAGE_ROWS, employer_id, cursor, ...which } })
-        : null;
-    const isOff = await visit.isSendingOff();
-    const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
-    const body = html`
-      ${await pausedNotice(visit)}
-      ${savedNotice({ saved: requested }, '/', 'All payrolls', `${counted(Number(requested), 'sync')} requested. The list of syncs below shows their progress.`)}
-      ${filterForm('/census', query, FILTERS)}
-      ${isEmpty && nothing(visit)}
-      ${staged !== null && !isOff && visit.may('census:write') && syncAll((await employersToSync(api)).length)}
-      ${!isEmpty && staged !== null && stagedPart(staged, visit)}
-      ${!isEmpty && syncs !== null && syncPart(syncs.data, visit, isOff)}
-      ${syncs !== null && pager('/census', query, syncs.next_cursor)}
-    `;
-    return { title: 'Census', body };
-  });
-
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
     const { response: sync_id, dismiss, release, erase, erased, requested, saved, ...query } = visit.query;
@@ -91,7 +53,7 @@ export function censusPages({ page, action }: Console): void {
     const list =
       syncs.data.length === 0
         ? empty('The service has not requested a census of this employer yet', notRequested(isOff))
-        : html`<div class="card">${timeline(syncs.data, visit, PROBLEMS_MAX, response)}</div>`;
+        : html`<div class="card">${timeline(syncs.data, visit, response)}</div>`;
     // A refresh would close the problems and the employees, and record another read of a response.
     const isOpen = ({ problem_count, held_for }: Sync) => problem_count > 0 || held_for.length > 0;
     const isStill = response !== null || syncs.data.some(isOpen);
@@ -127,12 +89,6 @@ export function censusPages({ page, action }: Console): void {
     return { go: address(censusPath(params.employer_id ?? ''), { erased: erased.censuses }) };
   });
 
-  action('/census/sync-all', 'census:write', async ({ api }) => {
-    const employers = await employersToSync(api);
-    for (const employer_id of employers) await api.perform(syncCensus, { params: { employer_id } });
-    return { go: address('/census', { requested: employers.length }) };
-  });
-
   action('/census/:employer_id/syncs/:sync_id/dismiss', 'census:write', async ({ api, params, form }) => {
     await api.perform(dismissCensusSync, { body: { reason: form.reason ?? '' } });
     return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
@@ -152,78 +108,6 @@ function notRequested(isOff: boolean): Html {
 async function heldSync(api: Visit['api'], sync_id: string): Promise<Sync | null> {
   const sync = await api.perform(getCensusSync, { params: { sync_id } });
   return sync.state === 'held' ? sync : null;
-}
-
-function nothing({ query: { employer_id: employer, state }, may }: Visit): Html {
-  const which = employer === undefined ? '' : ` for “${employer}”`;
-  if (state !== undefined) return empty(`No ${state} syncs${which}`);
-  const mayUpload = may('census:write');
-  const advice = !mayUpload
-    ? lacksScope('To upload a census', 'census:write')
-    : employer === undefined
-      ? 'To upload a census, enter the employer ID above and press “Show”.'
-      : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
-  return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
-}
-
-/** Returns the employers whose staged census was neither uploaded, requested nor held. */
-async function employersToSync(api: Visit['api']): Promise<string[]> {
-  const { data: censuses } = await api.perform(listCensuses, { query: { limit: LIST_MAX } });
-  const requested = new Set<string>();
-  for (const state of ['requested', 'held'] as const) {
-    const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: LIST_MAX, state } });
-    for (const { employer_id } of syncs) requested.add(employer_id);
-  }
-  return censuses
-    .filter(
-      ({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id),
-    )
-    .map(({ employer_id }) => employer_id);
-}
-
-function syncAll(employers: number): Html | null {
-  if (employers < 2) return null;
-  return html`
-    <form class="actions" hx-post="/census/sync-all">
-      <button type="submit" class="quiet">${`Sync the ${count(employers)} censuses that were not uploaded yet`}</button>
-    </form>
-  `;
-}
-
-function stagedPart({ data, next_cursor }: ResultOf<typeof listCensuses>, visit: Visit): Html {
-  const { now, may, query } = visit;
-  const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now')];
-  const list = table(data, { caption: 'Staged censuses', captionHidden: true, stacked: true }, [
-    ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
-    ['Employees', ({ employees }) => count(employees), 'number'],
-    ['Staged', ({ staged_at }) => since(staged_at, now), 'date'],
-    ['Last upload', (staged) => lastUpload(staged, now)],
-    ...(may('census:write') ? [sync] : []),
-  ]);
-  const next = next_cursor !== null && address('/census', { ...query, employers: next_cursor });
-  return html`
-    <section aria-labelledby="staged">
-      <h2 id="staged">Staged censuses</h2>
-      ${data.length > 0 ? list : nothing(visit)}
-      ${next && html`<p><a class="button quiet" href=${next}>More employers</a></p>`}
-    </section>
-  `;
-}
-
-function lastUpload({ id, last_upload }: Staged, now: Date): Content {
-  if (last_upload === null) return html`<span class="soft">none yet</span>`;
-  const { uploaded_at, employees } = last_upload;
-  if (last_upload.census_id === id) return html`<span>this census, ${instant(uploaded_at)}</span>`;
-  return html`<span>an older census with ${count(employees)} employees, ${age(uploaded_at, now)}</span>`;
-}
-
-function syncButton(employerId: string, label: string): Html | null {
-  if (!fitsPath(employerId)) return null;
-  return html`
-    <form class="inline" hx-post=${`${censusPath(employerId)}/sync`}>
-      <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
-    </form>
-  `;
 }
 
 const RELEASE_EFFECTS: Readonly<Record<Sync['held_for'][number]['cause'], string>> = {
@@ -288,24 +172,6 @@ function erasure(employerId: string): Html | null {
     <section class="card" aria-labelledby="erase">
       <h2 id="erase">Erase the census</h2>
       ${form}
-    </section>
-  `;
-}
-
-/** Groups the syncs by employer, the employer with the newest sync first. */
-function syncPart(syncs: readonly Sync[], visit: Visit, isOff: boolean): Html {
-  const employers = [...Map.groupBy(syncs, ({ employer_id }) => employer_id)];
-  const cardOf = ([employerId, ofEmployer]: [string, Sync[]]) => html`
-    <section class="card" aria-label=${`Syncs of ${employerId}`}>
-      <h3>${censusLink(employerId)}</h3>
-      ${timeline(ofEmployer, visit, PROBLEMS_LISTED)}
-    </section>
-  `;
-  return html`
-    <section aria-labelledby="syncs">
-      <h2 id="syncs">Syncs, newest first</h2>
-      ${syncs.length === 0 && empty('The service has not requested a census yet', notRequested(isOff))}
-      ${employers.map(cardOf)}
     </section>
   `;
 }

@@ -9,11 +9,10 @@ import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';
 import { empty, live, problemBody, state, type Tone } from '../elements/facts.ts';
 import { age, count, counted, instant } from '../elements/format.ts';
-import { censusLink } from '../elements/links.ts';
-import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Page, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
+import { latestSyncs, SYNCS_READ } from './census-list.ts';
 
 type Activity = ResultOf<typeof getActivity>;
 
@@ -23,8 +22,6 @@ const PARTS: readonly (readonly [Scope, shows: string])[] = [
   ['metrics:read', 'activity'],
   ['census:read', 'census syncs'],
 ];
-/** The API lists syncs by time, so an employer's latest sync is searched among this many. */
-const SYNCS_READ = 100;
 /** The API counts up to this many of anything. */
 const COUNTED_AT_MOST = 25_000;
 /** Events are applied within a second; readiness fails after this long too. */
@@ -56,7 +53,7 @@ async function operations(visit: Visit): Promise<Page> {
     ${part('Activity', activity, (counts) => numbers(counts, visit))}
     ${activity?.data && charts(activity.data)}
     ${may('metrics:read') && html`<p class="links"><a href="/notifications">Notifications of the payroll system</a></p>`}
-    ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
+    ${part('Census syncs', syncs, ({ data }) => syncsOf(data, visit))}
     ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
   `;
   return { title: 'Operations', body: live({ id: 'operations', path: '/operations' }, shown) };
@@ -219,24 +216,11 @@ function charts({ minutes, counted_since: since }: Activity): Html {
 }
 
 /** `syncs`: newest first. */
-function latestSyncs(syncs: readonly RowOf<typeof listCensusSyncs>[]): Html {
-  const caption = 'Latest census sync by employer';
-  const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
-    (a, b) => (a.employer_id < b.employer_id ? -1 : 1),
-  );
+function syncsOf(syncs: readonly RowOf<typeof listCensusSyncs>[], visit: Visit): Html {
   const nothing = html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`;
-  const overdue = html`<span> ${state('overdue')}</span>`;
-  const list = table(latest, { caption, stacked: true, captionHidden: true }, [
-    ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
-    ['State', (sync) => html`<span>${state(sync.state)}${sync.overdue && overdue}</span>`],
-    ['Requested', ({ requested_at }) => instant(requested_at), 'date'],
-    ['Uploaded', ({ uploaded_at }) => instant(uploaded_at), 'date'],
-    ['Completed', ({ completed_at }) => instant(completed_at), 'date'],
-    ['Reason', ({ reason }) => reason],
-  ]);
   return html`
-    <h2>${caption}</h2>
-    ${latest.length === 0 ? empty('No census syncs yet', nothing) : list}
-    ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All syncs</a></p>`}
+    <h2>Latest census sync by employer</h2>
+    ${syncs.length === 0 ? empty('No census syncs yet', nothing) : latestSyncs(syncs, visit)}
+    ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All censuses</a></p>`}
   `;
 }

@@ -1,0 +1,193 @@
+/** Censuses of all employers: one row each, the ones that need something first. */
+import type { RowOf } from '../../api/operation.ts';
+import { listCensusSyncs, syncCensus } from '../../api/operations/census-syncs.ts';
+import { listCensuses } from '../../api/operations/censuses.ts';
+import { pausedNotice } from '../elements/checks.ts';
+import { empty, live, savedNotice, state } from '../elements/facts.ts';
+import { choicesOf } from '../elements/fields.ts';
+import { age, count, counted, lacksScope } from '../elements/format.ts';
+import { address, censusLink, censusPath, fitsPath } from '../elements/links.ts';
+import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Console, Visit } from '../page.ts';
+import { isStalled, reasonText } from './census-syncs.ts';
+
+type Sync = RowOf<typeof listCensusSyncs>;
+type Staged = RowOf<typeof listCensuses>;
+/** An employer with its latest sync and its staged census. */
+type Row = {
+  readonly employer_id: string;
+  readonly sync?: Sync | undefined;
+  readonly staged?: Staged | undefined;
+};
+
+/** The API lists syncs by time, so an employer's latest sync is searched among this many. */
+export const SYNCS_READ = 100;
+/** The longest page of the API. */
+const LIST_MAX = 1_000;
+const PATH = '/census';
+const STATES = ['requested', 'waiting', 'held', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
+const FILTERS: readonly Filter[] = [
+  { name: 'employer_id', label: 'Employer ID' },
+  { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
+];
+
+export function censusListPages({ page, action }: Console): void {
+  page(PATH, 'census:read', async (visit) => {
+    const { requested, ...query } = visit.query;
+    const list = query.state === undefined ? await employersOf(visit, query) : await syncsIn(visit, query);
+    const body = html`
+      ${await pausedNotice(visit)}
+      ${savedNotice({ saved: requested }, '/', 'All payrolls', `${counted(Number(requested), 'sync')} requested. The list shows their progress.`)}
+      ${filterForm(PATH, query, FILTERS)}
+      ${list}
+    `;
+    return { title: 'Census', body };
+  });
+
+  action('/census/sync-all', 'census:write', async ({ api }) => {
+    const employers = await employersToSync(api);
+    for (const employer_id of employers) await api.perform(syncCensus, { params: { employer_id } });
+    return { go: address(PATH, { requested: employers.length }) };
+  });
+}
+
+/** Renders the employers with a staged census, and on the first page those that only have a sync. */
+async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
+  const { api, may } = visit;
+  const { employer_id, cursor } = query;
+  const staged = await api.perform(listCensuses, { query: { limit: PAGE_ROWS, employer_id, cursor } });
+  const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: SYNCS_READ, employer_id } });
+  const latest = latestByEmployer(syncs);
+  const known = new Map(staged.data.map((census) => [census.employer_id, census]));
+  const ids = new Set([...known.keys(), ...(cursor === undefined ? latest.keys() : [])]);
+  const rows = [...ids].map((id) => ({ employer_id: id, sync: latest.get(id), staged: known.get(id) }));
+  if (rows.length === 0) return nothing(visit);
+  const mayStart = may('census:write') && !(await visit.isSendingOff());
+  return html`
+    ${mayStart && syncAll((await employersToSync(api)).length)}
+    ${live({ id: 'employers', path: address(PATH, query) }, censusTable(rows, visit, 'Censuses'))}
+    ${pager(PATH, query, staged.next_cursor)}
+  `;
+}
+
+/** Renders the syncs in a state, newest first. */
+async function syncsIn(visit: Visit, query: Visit['query']): Promise<Html> {
+  const { employer_id, state: wanted, cursor } = query;
+  const which = wanted === 'overdue' ? { overdue: true } : { state: wanted };
+  const list = { limit: PAGE_ROWS, employer_id, cursor, ...which };
+  const { data, next_cursor } = await visit.api.perform(listCensusSyncs, { query: list });
+  if (data.length === 0) return nothing(visit);
+  const rows = data.map((sync) => ({ employer_id: sync.employer_id, sync }));
+  return html`${syncTable(rows, visit, 'Syncs, newest first')}${pager(PATH, query, next_cursor)}`;
+}
+
+export function latestByEmployer(syncs: readonly Sync[]): Map<string, Sync> {
+  return new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync]));
+}
+
+const SYNC_COLUMNS = ({ now }: Visit): readonly Column<Row>[] => [
+  ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
+  ['Latest sync', ({ sync }) => sync && stateOf(sync)],
+  ['Requested', ({ sync }) => sync && age(sync.requested_at, now), 'date'],
+];
+const REASON: Column<Row> = ['Reason', ({ sync }) => sync && whyOf(sync), 'wide'];
+
+function syncTable(rows: readonly Row[], visit: Visit, caption: string): Html {
+  return table(rows, { caption, captionHidden: true, stacked: true }, [...SYNC_COLUMNS(visit), REASON]);
+}
+
+/** Lists employers with their latest sync and staged census. */
+function censusTable(rows: readonly Row[], visit: Visit, caption: string): Html {
+  const { now, may } = visit;
+  const sync: Column<Row> = [
+    html`<span class="hidden-label">Action</span>`,
+    ({ employer_id, staged }) => staged && syncButton(employer_id, 'Sync now'),
+  ];
+  return table(rows.toSorted(byUrgency), { caption, captionHidden: true, stacked: true }, [
+    ...SYNC_COLUMNS(visit),
+    ['Employees', ({ staged }) => staged && count(staged.employees), 'number'],
+    ['Staged census', ({ staged }) => (staged ? age(staged.staged_at, now) : 'none'), 'date'],
+    ['Uploaded', ({ staged }) => staged && lastUpload(staged, now)],
+    REASON,
+    ...(may('census:write') ? [sync] : []),
+  ]);
+}
+
+/** Lists the latest sync of each employer. `syncs`: newest first. */
+export function latestSyncs(syncs: readonly Sync[], visit: Visit): Html {
+  const rows = [...latestByEmployer(syncs)].map(([employer_id, sync]) => ({ employer_id, sync }));
+  return syncTable(rows.toSorted(byUrgency), visit, 'Latest census sync by employer');
+}
+
+/** What needs a person first, then what is in progress, then the rest. */
+function byUrgency(one: Row, other: Row): number {
+  return urgencyOf(one) - urgencyOf(other) || (one.employer_id < other.employer_id ? -1 : 1);
+}
+
+function urgencyOf({ sync }: Row): number {
+  if (sync === undefined) return 2;
+  if (isStalled(sync)) return 0;
+  return sync.state === 'completed' || sync.state === 'dismissed' ? 2 : 1;
+}
+
+function stateOf(sync: Sync): Html {
+  return html`<span>${state(sync.state)}${sync.overdue && html` ${state('overdue')}`}</span>`;
+}
+
+function whyOf({ reason, problem_count }: Sync): Content {
+  const problems = problem_count > 0 && `${counted(problem_count, 'problem')} in the census`;
+  return [reason && reasonText(reason), problems].filter((text) => text).join('. ');
+}
+
+function nothing({ query: { employer_id: employer, state: wanted, cursor }, may }: Visit): Html {
+  const which = employer === undefined ? '' : ` for “${employer}”`;
+  if (wanted !== undefined) return empty(`No ${wanted} syncs${which}`);
+  if (cursor !== undefined) return empty('No more employers');
+  const advice = !may('census:write')
+    ? lacksScope('To upload a census', 'census:write')
+    : employer === undefined
+      ? 'To upload a census, enter the employer ID above and press “Show”.'
+      : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
+  return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
+}
+
+/** Returns the employers whose staged census was neither uploaded, requested nor held. */
+async function employersToSync(api: Visit['api']): Promise<string[]> {
+  const { data: censuses } = await api.perform(listCensuses, { query: { limit: LIST_MAX } });
+  const requested = new Set<string>();
+  for (const wanted of ['requested', 'held'] as const) {
+    const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: LIST_MAX, state: wanted } });
+    for (const { employer_id } of syncs) requested.add(employer_id);
+  }
+  return censuses
+    .filter(
+      ({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id),
+    )
+    .map(({ employer_id }) => employer_id);
+}
+
+function syncAll(employers: number): Html | null {
+  if (employers < 2) return null;
+  return html`
+    <form class="actions" hx-post="/census/sync-all">
+      <button type="submit" class="quiet">${`Sync the ${count(employers)} censuses that were not uploaded yet`}</button>
+    </form>
+  `;
+}
+
+export function lastUpload({ id, last_upload }: Staged, now: Date): Content {
+  if (last_upload === null) return html`<span class="soft">none yet</span>`;
+  const { uploaded_at, employees } = last_upload;
+  if (last_upload.census_id === id) return `this census, ${age(uploaded_at, now)}`;
+  return `an older census with ${counted(employees, 'employee')}, ${age(uploaded_at, now)}`;
+}
+
+export function syncButton(employerId: string, label: string): Html | null {
+  if (!fitsPath(employerId)) return null;
+  return html`
+    <form class="inline" hx-post=${`${censusPath(employerId)}/sync`}>
+      <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
+    </form>
+  `;
+}
