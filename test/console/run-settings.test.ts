@@ -66,11 +66,15 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   t.ok(hasFocus, 'the focus moves to the next field');
   await page.getByText('Paste rows from a spreadsheet').click();
   // One row in the words of the API, and one in those of the page.
-  const pasted = 'medical\tpre_tax\temployee\tMED1\nHSA\tany\tEMPLOYER\tHSA9\tDeposit';
+  const pasted = 'medical\tpre_tax\temployee\tMED1\nHSA\tany\tEMPLOYER\tHSA9\tDeposit\nvison\t\t\tV';
   await page.getByLabel('Rows to add').fill(`Line of coverage\tTaxability\n${pasted}`);
   await click(page, 'Add these rows');
   await page.getByLabel('Code, row 6').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'the input is kept');
+  t.equal(await line(4), 'medical employee', 'a pasted row replaces the suggested one without a code');
+  t.equal(await page.getByLabel('Line of coverage, row 6').getAttribute('aria-invalid'), 'true');
+  await click(page, 'Remove row 6');
+  await page.getByLabel('Code, row 6').waitFor({ state: 'detached' });
   await click(page, 'Save payroll codes');
   const said = page.getByRole('alert').filter({ hasText: 'The settings are invalid' });
   await said.waitFor();
@@ -79,7 +83,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   t.strictSame(await codesOf(stage), [], 'nothing was kept');
   await assertGood(t, page, 'rejected codes');
   await click(page, 'Remove row 1');
-  await page.getByLabel('Code, row 6').waitFor({ state: 'detached' });
+  await page.getByLabel('Code, row 5').waitFor({ state: 'detached' });
   t.equal(await line(1), 'dental employer', 'suggested rows without a code stay');
   await page.getByText('Adds 2: Medical, Pre-tax, MED1; HSA, Employer, HSA9, Deposit.').waitFor();
   await page.getByLabel('Code, row 1').press('Enter');

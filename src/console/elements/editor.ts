@@ -74,8 +74,9 @@ export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'sa
   const isPasted = form.do === 'paste' || (form.do !== 'drop' && (form.pasted ?? '').trim() !== '');
   if (form.do === 'add' || isPasted) {
     const added = form.do === 'add' ? [{}] : pasted(form.pasted ?? '', list);
-    const rows = bounded([...known, ...added], list);
-    const focus = added.length === 0 ? 'add' : inputName(known.length, list.columns[0]?.name ?? '');
+    const kept = known.filter((row) => !isFilledBy(added, row, list));
+    const rows = bounded([...kept, ...added], list);
+    const focus = added.length === 0 ? 'add' : inputName(kept.length, list.columns[0]?.name ?? '');
     return { do: 'show', rows, focus };
   }
   const came = numbersOf(form).filter((number) => form[inputName(number, SHOWN)] !== undefined);
@@ -86,6 +87,12 @@ export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'sa
     );
   }
   return { do: form.do === 'drop' ? 'drop' : 'save', rows: known };
+}
+
+/** Reports whether a row that does not count yet is replaced by an added one that agrees with all of its cells. */
+function isFilledBy(added: readonly Row[], row: Row, { needs }: RowList): boolean {
+  if (needs === undefined || row[needs] !== undefined) return false;
+  return added.some((one) => Object.entries(row).every(([name, value]) => one[name] === value));
 }
 
 /** Returns the rows of a form by their number, without empty ones. */
@@ -252,8 +259,10 @@ function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: W
   const { name, title, kind, choices = [] } = column;
   const id = inputName(index, name);
   const value = rows[index]?.[name] ?? '';
-  const problems = wrong(id);
   const isKnown = choices.some((choice) => choice.value === value);
+  const isUnknown = kind === 'select' && !isKnown && value !== '';
+  // Pasted rows may have words that no choice means. They are marked before the list is saved.
+  const problems = wrong(id).length === 0 && isUnknown ? [{ path: id, rule: 'is unknown' }] : wrong(id);
   const isWrong = problems.length > 0;
   const isDate = kind === 'date';
   const attributes = {
