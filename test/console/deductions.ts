@@ -15,4 +15,5 @@ export const put = (
   deliver(db, [deductionOf(`evt-${id}-${at}`, { id, employee_id, ...fields }, at)], at.replace('Z', '.000Z'));
 
 /** Returns the ids on the ledger's page. */
-export const listed = async (page: Page) => (await cells(page, 'Deductions by employee')).map(([id]) => id);
+export const listed = async (page: Page) =>
+  (await cells(page, 'Deductions by employee')).map((row) => row.at(-1));

@@ -18,7 +18,7 @@ async function oneOfEach({ db }: Stage): Promise<void> {
   await receive(db, [deductionOf('evt_pending', { id: 'd2' })], SOON);
 }
 
-const shown = (page: Page) => page.locator('#events tbody th').allTextContents();
+const shown = (page: Page) => page.locator('#events td.small').allTextContents();
 const all = ['evt_pending', HOSTILE, 'evt_ignored', 'evt_applied'];
 
 t.test('events are listed newest first, filtered in the address, and found by their whole id', async (t) => {
@@ -66,22 +66,23 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
   await deliver(stage.db, events, SOON);
   await receive(stage.db, [deductionOf('evt_waits', { id: 'd3', employee_id: 'emp-3' })], SOON);
   const page = await stage.opened('/events');
-  const rows = (await cells(page, 'Events, newest first')).map(([, id, , ...row]) => [id, ...row]);
+  const rows = (await cells(page, 'Events, newest first')).map(([, , ...row]) => row);
   const rejected = /^quarantined: not applied.*member_contribution/;
   t.match(rows, [
-    ['evt_waits', 'not read yet', 'emp-3', 'medical', '$150.00monthly', 'pending: not applied yet'],
-    ['evt_number', 'deduction', 'emp-2', 'medical', '$12.50monthly', rejected],
-    ['evt_unset', 'deduction', 'emp-4', 'medical', '$150.00monthly', /^applied +time ignored$/],
-    ['evt_asks', 'census request', 'employer acme', '', '', 'applied: census requested'],
-    ['evt_late', 'deduction', 'emp-1', 'medical', '$99.00monthly', 'late: no effect'],
-    ['evt_pending', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
-    [HOSTILE, 'deduction', '', '', '', /^quarantined: not applied/],
-    ['evt_ignored', 'moon.landed', '', '', '', /^ignored: no effect.*not handled/],
-    ['evt_applied', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
+    ['emp-3', 'medical', '$150.00monthly', 'not read yet', 'pending: not applied yet', 'evt_waits'],
+    ['emp-2', 'medical', '$12.50monthly', 'deduction', rejected, 'evt_number'],
+    ['emp-4', 'medical', '$150.00monthly', 'deduction', /^applied +time ignored$/, 'evt_unset'],
+    ['employer acme', '', '', 'census request', 'applied: census requested', 'evt_asks'],
+    ['emp-1', 'medical', '$99.00monthly', 'deduction', 'late: no effect', 'evt_late'],
+    ['emp-1', 'medical', '$150.00monthly', 'deduction', 'applied', 'evt_pending'],
+    ['–', '', '', 'deduction', /^quarantined: not applied/, HOSTILE],
+    ['–', '', '', 'moon.landed', /^ignored: no effect.*not handled/, 'evt_ignored'],
+    ['emp-1', 'medical', '$150.00monthly', 'deduction', 'applied', 'evt_applied'],
   ]);
   const other = await stage.opened('/events', { token: await stage.tokenWith('events:read') });
   const [hidden] = await cells(other, 'Events, newest first');
-  t.strictSame(hidden?.slice(2), ['not read yet', 'pending: not applied yet'], 'without ledger:read');
+  const shown = ['not read yet', 'pending: not applied yet', 'evt_waits'];
+  t.strictSame(hidden?.slice(1), shown, 'without ledger:read');
 });
 
 /** The sentence of an event's page. */

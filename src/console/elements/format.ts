@@ -79,6 +79,7 @@ export function sentence(text: string): string {
     .replace(AMOUNT, (amount) => money(amount.replace('−', '-').replaceAll(',', '')))
     .replace(DAY, dayText)
     .replace(NAME, (name) => (NAMES.has(name) ? plain(name) : name))
+    .replace(/\b[fh]sa\b/g, plain)
     .replace(/\bcheck(s?) (?=\d)/g, 'pay date$1 ')
     .replace(/\bcheck(s?)\b/g, 'paycheck$1');
 }

@@ -7,9 +7,9 @@ import { address, type Query } from './links.ts';
 
 export const PAGE_ROWS = 50;
 
-/** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`: in a stacked table, full width. */
-type Kind = 'name' | 'number' | 'date' | 'wide';
-export type Column<Row> = readonly [title: Content, cell: (row: Row) => Content, kind?: Kind];
+/** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`: in a stacked table, full width. `small`: an id. */
+type Kind = 'name' | 'number' | 'date' | 'wide' | 'small';
+export type Column<Row> = readonly [title: Content, cell: (row: Row) => Content, kind?: Kind | undefined];
 
 type Amounts = { readonly member_amount: string; readonly employer_amount: string };
 export const EMPLOYER_AMOUNT: Column<Pick<Amounts, 'employer_amount'>> = [

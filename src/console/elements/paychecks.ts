@@ -25,7 +25,7 @@ export async function lastPaychecks({ api, may }: Visit, employee_id: string): P
 }
 
 /** Links to the lines of the employee in the run. */
-function payDateLink(run_id: string, day: string, employee_id: string): Html {
+export function payDateLink(run_id: string, day: string, employee_id: string): Html {
   return html`<a href=${runEmployeePath(run_id, employee_id)}>${dayOf(day)}</a>`;
 }
 

@@ -106,11 +106,11 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
   const rowId = ({ id }: Summary) => `event-${encodeURIComponent(id)}`;
   const list = table(events, { caption: 'Events, newest first', stacked: true, captionHidden: true, rowId }, [
     ...(may('events:write') ? [selected] : []),
-    ['Event', ({ id }) => eventLink(id), 'name'],
     ['Received', ({ received_at }) => instant(received_at), 'date'],
-    ['Type', typeOf],
     ...(may('ledger:read') ? subjectColumns(events) : []),
+    ['Type', typeOf],
     ['Effect', effectOf, 'wide'],
+    ['Event', ({ id }) => eventLink(id), 'small'],
   ]);
   if (!may('events:write')) return list;
   return html`
@@ -133,8 +133,9 @@ function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] 
         if (subject?.employee_id) return employeeLink(subject.employee_id);
         return subject?.employer_id
           ? html`<span class="soft">${`employer ${subject.employer_id}`}</span>`
-          : '';
+          : '–';
       },
+      'name',
     ],
     ['Line of coverage', ({ subject }) => term(subject?.line_of_coverage ?? '')],
     [

@@ -5,8 +5,9 @@ import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary, SELECT_ALL } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
-import { address, employeeOf, runLink } from '../../elements/links.ts';
+import { address, employeeOf } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { payDateLink } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
@@ -114,18 +115,23 @@ function itemTable(items: readonly Item[], visit: Visit): Html {
   const caption = 'Open items';
   return table(items, { caption, stacked: true, captionHidden: true }, [
     ['Employee', (item) => [maySelect && selectionOf(item), employeeOf(item.employee_id, visit)], 'name'],
-    ...itemColumns(visit),
+    ...itemColumns(items, visit),
   ]);
 }
 
-/** The columns of items, without their employee. */
-export function itemColumns({ may }: Pick<Visit, 'may'>): Column<Item>[] {
+/** The columns of items, without their employee; and without employer amounts if there are none. */
+export function itemColumns(items: readonly Item[], { may }: Pick<Visit, 'may'>): Column<Item>[] {
+  const employerAmount: Column<Item> = [
+    'Employer amount',
+    ({ outstanding_employer_amount }) => money(outstanding_employer_amount),
+    'number',
+  ];
   return [
     ['Kind', ({ kind }) => labels.KINDS[kind]],
-    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
+    ['Pay date', payDateOf, 'date'],
     ['Deduction', (item) => labels.deductionOf(item, may)],
     ['Employee amount', ({ outstanding_member_amount }) => money(outstanding_member_amount), 'number'],
-    ['Employer amount', ({ outstanding_employer_amount }) => money(outstanding_employer_amount), 'number'],
+    ...(items.some((item) => Number(item.outstanding_employer_amount) !== 0) ? [employerAmount] : []),
     ['State', stateOf],
     ['Explanation', explained, 'wide'],
   ];
@@ -143,7 +149,11 @@ function stateOf({ state: now, needs_decision, reopened }: Item): Html {
   return state(needs_decision || reopened !== null ? 'Needs a decision' : labels.STATES.open, 'warn');
 }
 
-function explained({ id, employer_id, explanation, reopened, decision, run_id }: Item): Html {
+function payDateOf({ pay_date, run_id, employee_id }: Item): Html {
+  return run_id === null ? dayOf(pay_date) : payDateLink(run_id, pay_date, employee_id);
+}
+
+function explained({ id, employer_id, explanation, reopened, decision }: Item): Html {
   const sentences: Content[] = [
     sentence(explanation),
     decision !== null &&
@@ -152,7 +162,6 @@ function explained({ id, employer_id, explanation, reopened, decision, run_id }:
   ];
   const decisions = address('/open-items/decisions', { employer_id, item_id: id });
   return html`<span>
-    ${sentences}${run_id !== null && html`<span>${' Run '}${runLink(run_id)}</span>`}
-    ${decision !== null && html`<span>${'. '}<a href=${decisions}>All decisions</a></span>`}
+    ${sentences}${decision !== null && html`<span>${' '}<a href=${decisions}>All decisions</a></span>`}
   </span>`;
 }

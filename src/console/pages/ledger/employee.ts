@@ -131,7 +131,7 @@ async function deductionsOf(employee: Employee, visit: Visit): Promise<Html> {
   const explained = [...current.data, ...ended].slice(0, EXPLAINED);
   const explainedIds = new Set(explained.map(({ id }) => id));
   const others = deductions.data.filter(({ id }) => !explainedIds.has(id));
-  const shown = { caption: 'Other deductions', day: today, ofEmployee: true };
+  const shown = { caption: 'Other deductions', day: today };
   const isMore = deductions.has_more || others.length > PAGE_ROWS;
   const more = isMore && links.address('/ledger', { employee_id });
   return html`
@@ -157,7 +157,7 @@ function itemsOf({ id: employee_id, open_items }: Employee, visit: Visit): Html 
   if (open_items.length === 0) return html`<p class="soft">No open items.</p>`;
   const list = table(open_items, { caption: 'Open items', stacked: true }, [
     ['Employer', ({ employer_id }) => employer_id, 'name'],
-    ...itemColumns(visit),
+    ...itemColumns(open_items, visit),
   ]);
   const employers = [...new Set(open_items.map(({ employer_id }) => employer_id))];
   const decide = employers.map(

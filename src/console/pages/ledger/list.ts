@@ -6,11 +6,11 @@ import { isDay, toInstant } from '../../../contract/instant.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
-import { address, fitsPath, type Query } from '../../elements/links.ts';
-import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
+import { address, employeeLink, fitsPath, type Query } from '../../elements/links.ts';
+import { type Column, type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Page, Visit } from '../../page.ts';
-import { deductionTable, employerAdviceFor } from './terms.ts';
+import { type Deduction, deductionTable, employerAdviceFor, employerOf } from './terms.ts';
 
 const PATH = '/ledger';
 /** A point in time that the user asks about: a day, and what the ledger knew. */
@@ -48,6 +48,9 @@ const FILTERS: readonly Filter[] = [
   ...TIME_FILTERS,
 ];
 
+const EMPLOYEE: Column<Deduction> = ['Employee', ({ employee_id }) => employeeLink(employee_id), 'name'];
+const EMPLOYER: Column<Deduction> = ['Employer', employerOf];
+
 export function ledgerPages({ page }: Console): void {
   page(PATH, 'ledger:read', async ({ api, query: { cursor, ...query }, today }) => {
     const filter = filtersIn(query, FILTERS);
@@ -64,7 +67,7 @@ export function ledgerPages({ page }: Console): void {
       ${timeNotice(filter, today)}
       ${known_at === undefined && employerAdviceFor(data)}
       ${isEmpty && (cursor === undefined ? nothing(filter) : empty('No more deductions'))}
-      ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: isDay(on) ? on : today })}
+      ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: isDay(on) ? on : today, owners: filter.employer_id === undefined ? [EMPLOYEE, EMPLOYER] : [EMPLOYEE] })}
       ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
       ${pager(PATH, { ...filter, cursor }, next_cursor)}
     `;

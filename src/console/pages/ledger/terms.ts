@@ -4,7 +4,7 @@ import type { getDeduction } from '../../../api/operations/deductions.ts';
 import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import { alignedMoney, dayText, money, plain, term } from '../../elements/format.ts';
-import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
+import { deductionLink, employerLink } from '../../elements/links.ts';
 import { type Column, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 
@@ -171,25 +171,21 @@ export function employerAdviceFor(deductions: readonly Matching[]): (Html | fals
   });
 }
 
-/** Lists deductions with their state on `day`. `ofEmployee`: all are of one employee, who is not repeated. */
+/** Lists deductions with their state on `day`. `owners`: whose they are; not repeated in each row if all are of one. */
 export function deductionTable(
   deductions: readonly Deduction[],
-  { caption, day, ofEmployee = false }: { caption: string; day: string; ofEmployee?: boolean },
+  { caption, day, owners = [] }: { caption: string; day: string; owners?: readonly Column<Deduction>[] },
 ): Html {
-  const owner: Column<Deduction>[] = [
-    ['Employee', ({ employee_id }) => employeeLink(employee_id)],
-    ['Employer', employerOf],
-  ];
   const member = alignedMoney(deductions.map(({ member_contribution }) => member_contribution));
   const employer = alignedMoney(deductions.map(({ employer_contribution }) => employer_contribution));
   return table(deductions, { caption, stacked: true }, [
-    ['Deduction', namedDeduction, 'name'],
-    ...(ofEmployee ? [] : owner),
-    ['Coverage', coverageOf],
+    ...owners,
+    ['Coverage', coverageOf, owners.length === 0 ? 'name' : undefined],
     ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
     ['Employer contribution', (row) => withNote(employer(row.employer_contribution), row.period), 'number'],
     ['Effective', datesOf, 'date'],
     [`On ${dayText(day)}`, (deduction) => state(...stateOfDeduction(deduction, day))],
+    ['Deduction', namedDeduction, 'small'],
   ]);
 }
 
