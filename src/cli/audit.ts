@@ -21,6 +21,7 @@ import { addOperation } from './operation-command.ts';
 import {
   type Column,
   counted,
+  employeeId,
   type Output,
   printFirst,
   printPairs,
@@ -190,7 +191,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   ['resource', (record) => record.resource_id],
   ['by', ({ actor }) => actor.name],
   ['employer', (record) => record.employer_id, 1],
-  ['employee', (record) => record.employee_id, 2],
+  ['employee', employeeId, 2],
   ['reason', ({ reason }) => reason, 'cut'],
 ];
 

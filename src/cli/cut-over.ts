@@ -4,7 +4,7 @@ import { compareCutOverList, signCutOverList } from '../api/operations/cut-over.
 import type { Command } from './command.ts';
 import { printRepairs } from './file-formats.ts';
 import { addOperation } from './operation-command.ts';
-import { type Column, counted, type Output, printTable } from './output.ts';
+import { type Column, counted, employeeId, type Output, printTable } from './output.ts';
 
 const FILE = 'employee_id; for deductions also the terms of an import, and for the service id';
 
@@ -40,7 +40,7 @@ type Comparison = ResultOf<typeof compareCutOverList>;
 
 const COLUMNS: readonly Column<Comparison['shown'][number]>[] = [
   ['difference', ({ difference }) => difference.replaceAll('_', ' ')],
-  ['employee', ({ employee_id }) => employee_id],
+  ['employee', employeeId],
   ['deduction', ({ deduction_id }) => deduction_id, 2],
   ['coverage', ({ line_of_coverage }) => line_of_coverage],
   ['taxability', ({ taxability }) => taxability, 1],

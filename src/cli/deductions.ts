@@ -5,7 +5,7 @@ import { listDeductions, listVersionsOfDeduction } from '../api/operations/deduc
 import { dollars } from '../money.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
-import { type Column, printable } from './output.ts';
+import { type Column, employeeId, printable } from './output.ts';
 
 const DEDUCTION = ['deduction_id'];
 
@@ -48,7 +48,7 @@ export function addDeductionCommands(program: Command): void {
 
 const COLUMNS: readonly Column<ResultOf<typeof listDeductions>['data'][number]>[] = [
   ['employer', ({ employer_id, matched }) => employer_id ?? (matched ? 'several' : 'unmatched'), 2],
-  ['employee', ({ employee_id }) => employee_id],
+  ['employee', employeeId],
   ['deduction', ({ id }) => id],
   ['coverage', ({ line_of_coverage }) => line_of_coverage],
   ['employee pays', ({ member_contribution, period }) => `${dollars(member_contribution)} ${period}`],

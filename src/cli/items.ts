@@ -16,7 +16,7 @@ import { failed, wrongUsage } from './failure.ts';
 import { addField, addOperation } from './operation-command.ts';
 import { fieldsOf, namedBy } from './operation-fields.ts';
 import type { OperationContext } from './operation-run.ts';
-import { type Column, counted, type Output, printResult, printTable } from './output.ts';
+import { type Column, counted, employeeId, type Output, printResult, printTable } from './output.ts';
 
 const OLDER = { older_than: '--older-than <days>' };
 
@@ -149,7 +149,7 @@ type ItemTotals = ResultOf<typeof getOpenItemTotals>;
 type PreviewedPaycheck = ResultOf<typeof previewItemDecisions>['paychecks'][number];
 
 const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
-  ['employee', ({ employee_id }) => employee_id],
+  ['employee', employeeId],
   ['next pay date', ({ pay_date }) => pay_date ?? 'none'],
   ['employee pays', ({ before }) => dollars(before.member_amount)],
   ['with decisions', ({ after }) => dollars(after.member_amount)],
@@ -158,7 +158,7 @@ const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
 ];
 
 const COLUMNS: readonly Column<ShownItem>[] = [
-  ['employee', ({ employee_id }) => employee_id],
+  ['employee', employeeId],
   ['kind', ({ kind }) => kind],
   ['pay date', ({ pay_date }) => pay_date],
   ['coverage', ({ line_of_coverage }) => line_of_coverage],
@@ -172,7 +172,7 @@ const COLUMNS: readonly Column<ShownItem>[] = [
 
 const DECISION_COLUMNS: readonly Column<ListedDecision>[] = [
   ['decided', ({ decided_at }) => decided_at],
-  ['employee', ({ employee_id }) => employee_id],
+  ['employee', employeeId],
   ['action', ({ action }) => action],
   ['amount', ({ amount: part }) => (part === null ? undefined : dollars(part))],
   ...TERMS.filter(({ schema }) => schema.format === 'date').map(

@@ -4,6 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Operation } from '../api/operation.ts';
 import { ROWS_FILE } from './arguments.ts';
 import type { Command } from './command.ts';
+import { NAMES_FLAG, showsEmployees } from './names.ts';
 import { type Field, fieldsOf, optionOf, type Requirement } from './operation-fields.ts';
 import {
   type Options,
@@ -57,6 +58,8 @@ function declared<R, O, Row>({ group, name, op, words, fields }: Spoken<R, O, Ro
   if (words.personalData !== undefined) command.option(personalFlagOf(words), words.personalData);
   words.more?.(command);
   if (op.files !== undefined) command.option('--csv', 'Print all rows as CSV with a header');
+  if (showsEmployees(op, words))
+    command.option(NAMES_FLAG, 'Also show the names of employees, which is recorded once a day');
   if (words.columns !== undefined || words.isTable) command.table();
   else command.json();
   return command.addOption(URL_OPTION).addOption(LOCAL_OPTION);

@@ -6,6 +6,7 @@ import type { ListPage } from '../formats/cursor.ts';
 import { findRowsFile, readJsonFile } from './arguments.ts';
 import { type Command, type Context, withDatabase } from './command.ts';
 import { wrongUsage } from './failure.ts';
+import { NAMES_FLAG, withNames } from './names.ts';
 import { assertOptions, failureOf } from './operation-failure.ts';
 import { attributeOf, type Field, type Named, namedBy } from './operation-fields.ts';
 import { type Column, type Output, printable, printList, printPage, printResult } from './output.ts';
@@ -20,6 +21,8 @@ export type OperationContext = Context &
       op: Operation<P, Q, B, R>,
       input: Input,
     ): Promise<R>;
+    /** Returns the value with the names of employees with `--names`, or else as it is. */
+    named<R>(value: R): Promise<R>;
   };
 
 export type Options = Readonly<Record<string, unknown>>;
@@ -127,12 +130,14 @@ async function performed<R, O, Row>(
   // Problems of fields that are not in the file name options.
   const ofOptions = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
   const shown = [...ofOptions, ...(words.ofEach ?? [])];
-  const { answer, failing, ...calls } = performing(context, performers, { shown, isInFile }, listOf(spoken));
+  const { csv = false, names = false } = options as { readonly csv?: boolean; readonly names?: boolean };
+  const how = { shown, isInFile, areNamed: names };
+  const { answer, failing, ...calls } = performing(context, performers, how, listOf(spoken));
   if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
   else if (!op.isBodyUnchecked || words.isBodyInFile === 'optional') assertOptions(op, named.body, fields);
   if (op.rows !== undefined) named.body = await findRowsFile(String(options.file));
-  const { csv = false } = options as { readonly csv?: boolean };
   if (csv && context.out.asJson) throw wrongUsage('use either --csv or --json');
+  if (csv && names) throw wrongUsage(`use either --csv or ${NAMES_FLAG}: files have no names`);
   if (csv) {
     await printCsv(context, await calls.performFiles(op, named, 'csv'));
     return 0;
@@ -141,7 +146,7 @@ async function performed<R, O, Row>(
   if (input === null) return 0;
   const { result, isUnchanged } = await answer(op, input);
   if (result !== undefined || !context.out.asJson)
-    return ended(spoken, context, result, options, isUnchanged);
+    return ended(spoken, context, await calls.named(result), options, isUnchanged);
   context.out.json(input.params ?? {});
   return 0;
 }
@@ -192,7 +197,7 @@ function withFields(body: unknown, fields: object): object {
 function performing(
   context: Context,
   { perform, performFiles }: Performers,
-  { shown, isInFile }: { shown: readonly Field[]; isInFile: boolean },
+  { shown, isInFile, areNamed }: { shown: readonly Field[]; isInFile: boolean; areNamed: boolean },
   list: string | null,
 ) {
   // A file of the whole body may have a field by the name of a param.
@@ -212,6 +217,7 @@ function performing(
     ...context,
     perform: async (op, input) => (await answer(op, input)).result,
     performFiles: (op, input, format) => performFiles(op, input, format).catch(failing(input)),
+    named: async (value) => (areNamed ? withNames(answer, value) : value),
   };
   return { ...calls, answer, failing };
 }

@@ -84,6 +84,17 @@ type Cell = string | number | null | undefined;
  */
 export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell, fit?: number | 'cut'];
 
+/** The cell of an employee's id. A column of it is followed by one of their names, if the rows have them. */
+export const employeeId = ({ employee_id }: { readonly employee_id?: string | null }): Cell => employee_id;
+
+function withNameColumns<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
+  const nameOf = (row: Row) => (row as { readonly name?: string | null } | null)?.name;
+  const areNamed = rows.some((row) => nameOf(row) !== undefined);
+  return columns.flatMap((column) =>
+    areNamed && column[1] === employeeId ? [column, ['name', nameOf, 'cut'] as const] : [column],
+  );
+}
+
 /** Without lines a table is easier to read in a log and to cut with other tools. */
 const NO_LINES = Object.fromEntries(
   [
@@ -100,7 +111,7 @@ const CUT_LEAST = 16;
  * what is left out. Columns of money are right-aligned.
  */
 export function printTable<Row>(out: Output, columns: readonly Column<Row>[], rows: readonly Row[]): void {
-  const all = columns.map(([head, cell, fit]) => {
+  const all = withNameColumns(columns, rows).map(([head, cell, fit]) => {
     const cells = rows.map((row) => textOf(cell(row)));
     const isMoney = cells.some((text) => text.includes('$')) && cells.every((text) => MONEY.test(text));
     const width = Math.max(...[head, ...cells].map((text) => [...text].length));

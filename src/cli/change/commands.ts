@@ -12,7 +12,7 @@ import {
 import { ROWS_FILE } from '../arguments.ts';
 import { type Command, confirm } from '../command.ts';
 import { addOperation } from '../operation-command.ts';
-import { type Column, type Output, printable, printPairs, printTable } from '../output.ts';
+import { type Column, employeeId, type Output, printable, printPairs, printTable } from '../output.ts';
 import { type ChangeKind, reportFile } from './report.ts';
 
 /** For examples. */
@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<ListedChange>[] = [
   ['accepted', (change) => change.created_at, 2],
   ['change', (change) => change.id],
   ['kind', (change) => change.kind, 1],
-  ['employee', (change) => change.employee_id],
+  ['employee', employeeId],
   ['state', (change) => (change.blocking ? `${change.state}, blocking` : change.state)],
   ['attempts', (change) => change.attempts, 3],
   [

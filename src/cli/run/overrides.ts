@@ -8,7 +8,7 @@ import {
 import { dollars } from '../../money.ts';
 import type { Command } from '../command.ts';
 import { addOperation } from '../operation-command.ts';
-import { type Column, printable } from '../output.ts';
+import { type Column, employeeId, printable } from '../output.ts';
 
 type Override = ResultOf<typeof overridePayrollRunLine>;
 type Options = { runId: string; employee: string; deduction: string };
@@ -49,7 +49,7 @@ function inWords({ member_amount, employer_amount, regular_member_amount: regula
 }
 
 const COLUMNS: readonly Column<Override>[] = [
-  ['employee', ({ employee_id }) => employee_id],
+  ['employee', employeeId],
   ['deduction', ({ deduction_id }) => deduction_id],
   ['employee pays', ({ member_amount }) => dollars(member_amount)],
   ['employer pays', ({ employer_amount }) => dollars(employer_amount)],

@@ -5,7 +5,7 @@ import { dollars } from '../../money.ts';
 import type { Command } from '../command.ts';
 import { printRepairs } from '../file-formats.ts';
 import { addOperation } from '../operation-command.ts';
-import { type Column, counted, type Output, printTable } from '../output.ts';
+import { type Column, counted, employeeId, type Output, printTable } from '../output.ts';
 
 export function addPayrollFileCommands(run: Command): void {
   addOperation(run, 'taken', recordTaken, {
@@ -47,7 +47,7 @@ type AuditTotals = Audit['matched'];
 
 const TAKEN_LINE_COLUMNS: readonly Column<TakenLine>[] = [
   ['report', (row) => row.report_id],
-  ['employee', (row) => row.employee_id],
+  ['employee', employeeId],
   ['coverage', (row) => row.line_of_coverage],
   ['kind', (row) => row.kind],
   ['deduction', (row) => row.deduction_id, 3],
@@ -86,7 +86,7 @@ function printAudit(out: Output, audit: Audit): void {
     const near: Column<AuditRow>[] = rows.some(({ near_employee_id }) => near_employee_id !== undefined)
       ? [['roster has', (row) => row.near_employee_id]]
       : [];
-    const employee: Column<AuditRow> = ['employee', (row) => row.employee_id];
+    const employee: Column<AuditRow> = ['employee', employeeId];
     const columns = [employee, ...near, ...named, ...AMOUNTS];
     printTable(out, columns, rows.slice(0, ROWS_SHOWN));
     const left = count - ROWS_SHOWN;

@@ -4,7 +4,10 @@ import type { listPayrollRunLines } from '../../api/operations/payroll-run-lines
 import { dollars } from '../../money.ts';
 import { type Output, printable, WIDTH, wrapped } from '../output.ts';
 
-export type ShownLine = ResultOf<typeof listPayrollRunLines>['data'][number];
+/** The name is there with `--names`. */
+export type ShownLine = ResultOf<typeof listPayrollRunLines>['data'][number] & {
+  readonly name?: string | null;
+};
 type ComputedLine = Omit<ShownLine, 'unapplied'>;
 
 /** The longest line of coverage has 31 characters. An amount above `$9,999.99` widens its row. */
@@ -18,7 +21,8 @@ const LINE_AMOUNT_WIDTH = 9;
 export function printLines(out: Output, lines: readonly ShownLine[], previous?: ShownLine): void {
   for (const [index, line] of lines.entries()) {
     if (line.employee_id !== (lines[index - 1] ?? previous)?.employee_id) {
-      out.print(out.color('bold', printable(line.employee_id)));
+      const name = line.name ? `  ${line.name}` : '';
+      out.print(out.color('bold', printable(line.employee_id + name)));
     }
     printLine(out, line);
   }

@@ -5,7 +5,7 @@ import type { getPayrollRun } from '../../api/operations/payroll-runs.ts';
 import { recoupText } from '../../formats/recoup.ts';
 import { dollars } from '../../money.ts';
 import { Run } from '../../payroll/records/body.ts';
-import { type Column, type Output, printPairs, printTable } from '../output.ts';
+import { type Column, employeeId, type Output, printPairs, printTable } from '../output.ts';
 
 type PayrollRun = ResultOf<typeof getPayrollRun>;
 type Totals = PayrollRun['totals'];
@@ -113,14 +113,13 @@ function printComparison(out: Output, run: AnyRun): void {
       left: employees.left,
     });
     out.print('');
-    printTable(out, comparedColumns('employees pay'), [
+    printTable(out, comparedColumns<{ name: string }>(['employees pay', ({ name }) => name]), [
       ...by_line_of_coverage.map((row) => ({ ...row, name: row.line_of_coverage })),
       { ...totals, name: 'total' },
     ]);
     if (largest_movers.length > 0) {
       out.print('');
-      const movers = largest_movers.map((mover) => ({ ...mover, name: mover.employee_id }));
-      printTable(out, comparedColumns('largest changes'), movers);
+      printTable(out, comparedColumns(['largest changes', employeeId]), largest_movers);
     }
   }
   if (open_items.length > 0) {
@@ -142,7 +141,7 @@ function printComparison(out: Output, run: AnyRun): void {
 const NOT_IN_RUN_SHOWN = 50;
 
 const NOT_IN_RUN_COLUMNS: readonly Column<PayrollRun['not_in_run'][number]>[] = [
-  ['not in the run', ({ employee_id }) => employee_id],
+  ['not in the run', employeeId],
   ['reason', ({ reason }) => reason],
 ];
 
@@ -162,9 +161,9 @@ const ON_OTHER_SCHEDULES_COLUMNS: readonly Column<PayrollRun['on_other_schedules
 
 type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };
 
-function comparedColumns(head: string): readonly Column<Compared & { name: string }>[] {
+function comparedColumns<Row>(first: Column<Compared & Row>): readonly Column<Compared & Row>[] {
   return [
-    [head, ({ name }) => name],
+    first,
     ['before', (row) => dollars(row.previous_member_amount)],
     ['now', (row) => dollars(row.member_amount)],
     ['difference', (row) => dollars(row.member_difference)],

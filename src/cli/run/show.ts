@@ -35,11 +35,12 @@ export function addShowCommands(run: Command): void {
     arguments: ['run_id'],
     // Every line is printed.
     without: ['download', 'cursor', 'limit'],
-    async input({ out, stopped, performFiles }, named) {
-      const file = await performFiles(listPayrollRunLines, named, 'ndjson');
+    async input({ out, stopped, performFiles, named }, input) {
+      const file = await performFiles(listPayrollRunLines, input, 'ndjson');
       const signal = stopped();
       let previous: ShownLine | undefined;
-      for await (const lines of file.rows as AsyncIterable<ShownLine[]>) {
+      for await (const rows of file.rows as AsyncIterable<ShownLine[]>) {
+        const lines = await named(rows);
         if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
         else printLines(out, lines, previous);
         await write(out, '', signal);
