@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { TAP_FOLDER } from './kept.ts';
 import { memoryFolder } from './memory.ts';
+import { failRunningTest } from './uncaught.ts';
 
 // Node strips types without moving code, and reading the source maps of packages takes longer than loading tap.
 process.setSourceMapsEnabled(false);
@@ -16,7 +17,10 @@ process.env.NODE_COMPILE_CACHE = cache;
 
 // Databases are synced after each commit, which takes milliseconds on a disk. Fault tests need the disk.
 const file = process.argv[1] ?? '';
-if (isMainThread && file.endsWith('.test.ts')) await compareLengths();
+if (isMainThread && file.endsWith('.test.ts')) {
+  await failRunningTest();
+  await compareLengths();
+}
 if (isMainThread && file.endsWith('.test.ts') && !file.includes('/faults/')) {
   process.env.TEST_MEMORY = 'yes';
   const folder = memoryFolder('files');
