@@ -17,6 +17,9 @@ const PAGES = [
   ...[FINAL, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],
   ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
+  ...[`?${OF_EMPLOYER}`, '?employer_id=new-employer', '?employer_id=unknown'].map(
+    (query) => `/settings/setup${query}`,
+  ),
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
   ...['/people', '/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
   ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],

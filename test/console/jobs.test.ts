@@ -3,19 +3,9 @@ import t, { type Test } from 'tap';
 import { ROLES } from '../../src/security/scopes.ts';
 import { apply, deductionOf, deliver, quarantine } from '../api/deliver.ts';
 import { employee, organization } from '../contract/samples.ts';
-import {
-  deduct,
-  employment,
-  LATELY,
-  learn,
-  NOW,
-  OVERDUE_MS,
-  schedule,
-  setSchedules,
-  sync,
-} from '../support/payroll.ts';
+import { deduct, employment, LATELY, learn, schedule, setSchedules, sync } from '../support/payroll.ts';
 import { cells, openPayroll, type PayrollConsole } from './runs-stage.ts';
-import { assertGood, follow, openConsole, type Page } from './stage.ts';
+import { assertGood, follow, type Page } from './stage.ts';
 
 /** As many as the payroll specialist of the budget has: 60 interactions. */
 const EMPLOYERS = Array.from({ length: 20 }, (_, place) =>
@@ -53,6 +43,10 @@ function counting(page: Page) {
     async fill(label: string, text: string) {
       interactions += 1;
       await page.getByLabel(label, { exact: true }).fill(text);
+    },
+    async select(label: string, value: string) {
+      interactions += 1;
+      await page.getByLabel(label, { exact: true }).selectOption(value);
     },
     async choose(label: string, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) {
       interactions += 1;
@@ -105,39 +99,54 @@ t.test('finish twenty employers: three interactions each, and one that is not re
   t.match(await stage.run(idOf(NOT_READY)), { state: 'open', period_start: '2026-06-29' });
 });
 
-t.test('set up a new employer: 19 interactions from an empty console to a finalized run', async (t) => {
-  const { signedIn, db, call } = await openConsole(t, { now: () => NOW, overdueMs: OVERDUE_MS });
-  const page = await signedIn();
+t.test('set up a new employer: ten interactions from Home to a finalized run', async (t) => {
+  const { opened, db, call } = await openPayroll(t);
+  const put = (path: string, body: object) =>
+    call({ method: 'PUT', url: `/v1/employers/acme/${path}`, body });
+  const code = (side: string) => ({ line_of_coverage: 'medical', side, code: `MED-${side}` });
+  await put('payroll-codes', { codes: [code('employee'), code('employer')] });
+  await put('payroll-policy', { effective_from: '2026-01-01', open_items: 'include' });
+  const page = await opened('/');
   const counted = counting(page);
-  const { use, fill, choose, used } = counted;
-  await page.goto('/');
-  await fill('Employer ID', 'harbor');
-  await use('button', /^Upload a census$/);
-  await use('link', /^Upload the census of this employer$/);
-  const content = JSON.stringify({ organization, employees: [employee] });
+  const { use, fill, choose, select, used } = counted;
+  await fill('New employer (its ID at the benefits service)', 'harbor');
+  await use('button', /^Set up$/);
+  await page.getByText('This employer is not known yet.').waitFor();
+  const hired = { ...employee, employee_id: 'harbor-1', pay_frequency: 'biweekly' };
+  const content = JSON.stringify({ organization, employees: [hired] });
   const file = { name: 'census.json', mimeType: 'application/json', buffer: Buffer.from(content) };
   await choose('Census (JSON, CSV or Excel file)', file);
   await use('button', /^Check$/);
   await use('button', /^Stage this census$/);
-  await use('link', /^Next: Set the pay schedule$/);
-  await fill('One pay date of the year', '2026-07-17');
-  await use('button', /^Generate$/);
-  await page.getByText('Preview of 2026').waitFor();
-  await use('button', /^Save pay schedule$/);
-  const { employee_id } = employee;
-  await deliver(db, [deductionOf('evt-1', { employee_id })], LATELY);
+  await page.getByText('Your census is staged.').waitFor();
+  await deliver(db, [deductionOf('evt-harbor', { id: 'ded-harbor', employee_id: 'harbor-1' })], LATELY);
   await sync(db, { employer_id: 'harbor' });
-  await use('link', /^Next: Set the payroll codes$/);
-  await fill('Code, row 1', 'MED');
-  await fill('Code, row 2', 'MED-ER');
-  await use('button', /^Save payroll codes$/);
-  await use('link', /^Next: Set the payroll policy$/);
-  await use('button', /^Save payroll policy$/);
-  await use('button', /^Start the payroll/);
+  t.equal(await page.getByLabel('Pay frequency').inputValue(), 'biweekly', 'as the census states');
+  await fill('Next pay date', '2026-07-17');
+  await select('Copy payroll codes and policy from', 'acme');
+  const plan = page.getByRole('region', { name: 'Saving adds' });
+  await plan.getByText('The first payroll is that of Jul 17, 2026.').waitFor();
+  await plan
+    .getByText(
+      'Moved off weekends and bank holidays: Jun 19, 2026 to Jun 18, 2026; Jan 1, 2027 to Dec 31, 2026.',
+    )
+    .waitFor();
+  t.strictSame(await plan.locator('summary').allTextContents(), [
+    '27 pay dates of 2026, biweekly: Jan 2, 2026 to Dec 31, 2026. All take deductions.',
+    '26 pay dates of 2027, biweekly: Jan 15, 2027 to Dec 31, 2027. All take deductions.',
+    '2 payroll codes of acme',
+    'The payroll policy of acme, from today',
+  ]);
+  await assertGood(t, page, 'a setup with its preview');
+  await use('button', /^Save and start the first payroll$/);
   await finish(t, page, counted);
-  t.equal(used(), 19);
+  t.equal(used(), 10);
   const expected = { state: 'finalized', totals: { lines: 1 } };
   t.match((await call({ url: '/v1/payroll-runs/harbor-biweekly-2026-07-17' })).json, expected);
+  await page.goto('/settings/setup?employer_id=harbor');
+  const states = (await cells(page, 'Steps')).map(([, state]) => state);
+  t.strictSame([...new Set(states)], ['done']);
+  t.equal(await page.getByRole('button', { name: /^Save/ }).count(), 0, 'nothing is missing');
 });
 
 t.test('approve as a manager on a phone: three interactions, then the specialist finalizes', async (t) => {

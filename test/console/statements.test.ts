@@ -257,27 +257,26 @@ t.test('each action says what it did, with a way back', async (t) => {
 
 t.test('the codes and the policy of another employer are copied to one that has none', async (t) => {
   const { db, call, text, acted } = await reading(t);
-  await learn(db, employment('emp-9', { employer_id: 'globex' }));
+  await learn(db, employment('emp-9', { employer_id: 'globex', pay_frequency: 'biweekly' }));
+  await setSchedules(db, [schedule()], 'globex');
   const codes = (code: string) => ({ codes: [{ line_of_coverage: 'medical', side: 'employee', code }] });
   const put = (path: string, body: object) => call({ method: 'PUT', url: `/v1/employers/${path}`, body });
-  const copy = (from: string) => acted('/settings/copy', { employer_id: 'globex', from });
+  const copy = (copy_from: string) => acted('/settings/setup', { employer_id: 'globex', copy_from });
   const versions = async () =>
     (await call({ url: '/v1/employers/globex/payroll-policy' })).json.versions.map(
       ({ effective_from, open_items }: Record<string, string>) => `${effective_from} ${open_items}`,
     );
-  t.match(await text('/settings?employer_id=globex'), 'Copy codes and policy');
-  t.match(await copy('nobody'), 'is no known employer');
-  t.match(await copy('acme'), 'has no payroll codes or payroll policy that this employer lacks');
+  t.notMatch(await text('/settings/setup?employer_id=globex'), 'Copy payroll codes', 'no other has any');
   await put('acme/payroll-codes', codes('MED1'));
+  t.match(await text('/settings/setup?employer_id=globex'), /Copy payroll codes.*value="acme"/);
+  t.match(await copy('nobody'), 'is no known employer');
   for (const [effective_from, open_items] of [
     ['2025-01-01', 'decided'],
     ['2026-01-01', 'include'],
     ['2027-01-01', 'decided'],
   ])
     await put('acme/payroll-policy', { effective_from, open_items });
-  const saved = await copy('acme');
-  t.match(saved, /Saved\..*MED1/);
-  t.notMatch(saved, 'Copy codes and policy');
+  t.match(await copy('acme'), /Saved\..*1 code/);
   t.strictSame(await versions(), ['2027-01-01 decided', '2026-07-13 include']);
   await put('globex/payroll-codes', codes('OWN'));
   t.match(await copy('acme'), 'that this employer lacks', 'an older form replaces nothing');
@@ -290,10 +289,17 @@ t.test('a person limited to employers copies from none of the others', async (t)
   const body = { codes: [{ line_of_coverage: 'medical', side: 'employee', code: 'SECRET' }] };
   await call({ method: 'PUT', url: '/v1/employers/globex/payroll-codes', body });
   const user = { cookie: await cookie(await tokenFor(['acme'], 'all')) };
-  const copy = (employer_id: string, from: string) => acted('/settings/copy', { employer_id, from }, user);
-  const shown = [await text('/settings?employer_id=acme', user), await copy('acme', 'globex')];
-  t.match(shown[1], 'is no known employer');
+  const send = (employer_id: string, copy_from: string) => ({ employer_id, copy_from });
+  const copy = (employer_id: string, from: string, path = '/settings/setup') =>
+    acted(path, send(employer_id, from), user);
+  const shown = [
+    await text('/settings/setup?employer_id=acme', user),
+    await copy('acme', 'globex', '/settings/setup/preview'),
+    await copy('acme', 'globex'),
+  ];
+  t.match(shown[2], 'is no known employer');
   t.match(await copy('globex', 'acme'), /not found/i);
+  t.notMatch(shown[0], 'globex');
   t.notMatch([...shown, await text('/settings?employer_id=acme')].join(), 'SECRET');
 });
 

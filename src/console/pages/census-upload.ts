@@ -8,11 +8,12 @@ import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, since } from '../elements/format.ts';
-import { censusPath, employeeOf } from '../elements/links.ts';
+import { address, censusPath, employeeOf } from '../elements/links.ts';
 import { rowProblems, table } from '../elements/list.ts';
 import { type Upload, upload } from '../forms.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
+import { needsSetup, setupPath } from './payrolls.ts';
 
 type Report = ResultOf<typeof validateCensus>;
 type Changes = NonNullable<Report['changes']>;
@@ -32,8 +33,15 @@ export function censusUploads(pages: Console): void {
   upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
     const { file } = contentOf(uploaded, uploaded.query.checked ?? '');
     const { id } = await uploaded.api.upload(putCensus, file, { query: personsOf(uploaded) });
-    return { go: `${censusPath(uploaded.params.employer_id ?? '')}?staged=${id}` };
+    return { go: await pageAfter(uploaded, id) };
   });
+}
+
+/** Returns the setup of an employer that lacks more than the census; else the page of the census. */
+async function pageAfter(visit: Upload, staged: string): Promise<string> {
+  const { employer_id = '' } = visit.params;
+  const setup = (await needsSetup(visit, employer_id)) ? setupPath(employer_id) : null;
+  return setup === null ? address(censusPath(employer_id), { staged }) : `${setup}&staged=${staged}`;
 }
 
 /** For a missing organization of a CSV, the API names a header, and the form has a field. */

@@ -1,5 +1,4 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
-import { openPayrollRun } from '../../api/operations/payroll-run-creation.ts';
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { BACKGROUND, empty, live, savedNotice } from '../elements/facts.ts';
@@ -11,7 +10,7 @@ import { firstPageOf } from '../layout.ts';
 import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
 import { filesOfToday, nextDates, waiting } from './month.ts';
 import { failedOf, fails, payrollTable, STATES, type State, scheduleOf, stateIn } from './payroll-table.ts';
-import { type Key, type Payroll, payrollsOf, STEPS } from './payrolls.ts';
+import { nextDatesLink, openRunOf, type Payroll, payrollsOf, setupPath } from './payrolls.ts';
 
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
@@ -25,13 +24,13 @@ export function homePages({ page, action, parts }: Console): void {
     return { title: 'Payrolls', body };
   });
 
-  action('/payrolls/open', 'runs:write', async ({ api, form }): Promise<Done> => {
-    return { go: runPath(await open(api, form)) };
+  action('/payrolls/open', 'runs:write', async (act): Promise<Done> => {
+    return { go: runPath(await openRunOf(act, act.form)) };
   });
 
   action('/payrolls/open-all', 'runs:write', async (act): Promise<Done> => {
     const due = (await payrollsOf(act)).filter(canStart);
-    for (const payroll of due) await open(act.api, payroll);
+    for (const payroll of due) await openRunOf(act, payroll);
     return { go: address('/', { started: due.length }) };
   });
 
@@ -45,13 +44,6 @@ export function homePages({ page, action, parts }: Console): void {
     }
     return isAny ? payrollsPart(act, parts) : null;
   });
-}
-
-/** Opens the run of a payroll, which creates it if there is none, and returns its id. */
-async function open(api: Visit['api'], payroll: Readonly<Record<Key, string | null | undefined>>) {
-  const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
-  const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
-  return (await api.perform(openPayrollRun, { body })).id;
 }
 
 function canStart({ run_id, pay_date }: Payroll): boolean {
@@ -80,25 +72,29 @@ async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Prom
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     ${nextDates(all)}
+    ${all.length > 0 && newEmployer(visit)}
     ${visit.may('runs:write') && endingSchedules(all)}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
   return live({ id: 'payrolls', path }, content);
 }
 
-function firstSteps({ may }: Visit): Html {
-  const upload = may('census:write')
-    ? html`
-        <form class="fields" method="get" action="/census">
-          ${field({ name: 'employer_id', label: 'Employer ID', value: '', required: true })}
-          <button type="submit">Upload a census</button>
-        </form>
-      `
-    : html`<p>${lacksScope('To upload a census', 'census:write')}</p>`;
+function firstSteps(visit: Visit): Html {
+  const advice = html`<p>An employer appears here once its census is uploaded. This page then lists what it needs for its first payroll.</p>`;
   return empty('No employers yet', [
-    html`<p>An employer appears here once its census is uploaded. This page then lists what it needs for its first payroll.</p>`,
-    upload,
+    advice,
+    newEmployer(visit) ?? html`<p>${lacksScope('To upload a census', 'census:write')}</p>`,
   ]);
+}
+
+function newEmployer({ may }: Visit): Html | null {
+  if (!may('runs:write') || !may('census:write')) return null;
+  return html`
+    <form class="fields" method="get" action=${setupPath()}>
+      ${field({ name: 'employer_id', label: 'New employer (its ID at the benefits service)', value: '', required: true })}
+      <button type="submit" class="quiet">Set up</button>
+    </form>
+  `;
 }
 
 function tabs(all: readonly Payroll[], visit: Visit): Html {
@@ -147,12 +143,11 @@ function endingSchedules(all: readonly Payroll[]): Html | null {
     ({ missing, next_pay_date }) => missing.includes('next_pay_dates') && next_pay_date !== null,
   );
   if (ending.length === 0) return null;
-  const [label, path] = STEPS.next_pay_dates;
   const endOf = ({ last_pay_date }: Payroll) => last_pay_date && ` after ${dayText(last_pay_date)}`;
   return html`
     <details id="ending">
       <summary>${`${counted(ending.length, 'pay schedule')} ${ending.length === 1 ? 'ends' : 'end'} within 60 days`}</summary>
-      <ul>${ending.map((payroll) => html`<li>${`${payroll.employer_id}, ${scheduleOf(payroll)}: `}<a href=${path(payroll)}>${label}</a>${endOf(payroll)}</li>`)}</ul>
+      <ul>${ending.map((payroll) => html`<li>${`${payroll.employer_id}, ${scheduleOf(payroll)}: `}${nextDatesLink(payroll)}${endOf(payroll)}</li>`)}</ul>
     </details>
   `;
 }

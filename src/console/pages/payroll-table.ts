@@ -7,7 +7,14 @@ import { address, findingPath, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
-import { type Payroll, payrollAction, stepLink, waitsForAnother } from './payrolls.ts';
+import {
+  nextDatesLink,
+  type Payroll,
+  payrollAction,
+  setupOf,
+  setupPath,
+  waitsForAnother,
+} from './payrolls.ts';
 
 /**
  * A payroll whose run was not computed yet is `computing`, although the API reports that it needs a review. One that is ready
@@ -133,7 +140,7 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
       ${accepted > 0 && html`<li class="soft">${`${counted(accepted, 'failed check')} accepted`}</li>`}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
       ${isFirst && waitingFor(payroll, visit)}
-      ${visit.may('runs:write') && stepsOf(payroll, isFirst, visit)}
+      ${visit.may('runs:write') && stepsOf(payroll, isFirst)}
     </ul>
   `;
 }
@@ -154,10 +161,13 @@ function waitingFor(payroll: Payroll, { may }: Visit): Content {
   `;
 }
 
-/** Links to the missing parts of the setup. The next pay dates can wait until a payroll has the last one. */
-function stepsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html[] {
-  const due = payroll.missing.filter((what) =>
-    what === 'next_pay_dates' ? payroll.next_pay_date === null : isFirst,
-  );
-  return due.map((what) => html`<li>${stepLink(what, payroll, visit)}</li>`);
+/** Links to the setup of the employer. The next pay dates can wait until a payroll has the last one. */
+function stepsOf(payroll: Payroll, isFirst: boolean): Html[] {
+  const parts = isFirst ? setupOf(payroll) : [];
+  const setup = html`<li><a href=${setupPath(payroll.employer_id)}>Finish the setup</a><span class="soft">${`: ${parts.join(', ')}`}</span></li>`;
+  const isLast = payroll.missing.includes('next_pay_dates') && payroll.next_pay_date === null;
+  return [
+    ...(parts.length > 0 ? [setup] : []),
+    ...(isLast ? [html`<li>${nextDatesLink(payroll)}</li>`] : []),
+  ];
 }

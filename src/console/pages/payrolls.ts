@@ -1,9 +1,10 @@
 /** The payrolls that are due: the setup that each needs, and the button that opens its run. */
 import type { RowOf } from '../../api/operation.ts';
+import { openPayrollRun } from '../../api/operations/payroll-run-creation.ts';
 import { listPayrollsDue } from '../../api/operations/payrolls-due.ts';
 import { hiddenFields } from '../elements/fields.ts';
-import { dayText, lacksScope } from '../elements/format.ts';
-import { address, censusPath, runPath } from '../elements/links.ts';
+import { dayText } from '../elements/format.ts';
+import { address, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
 import { nameOf } from './runs/labels.ts';
@@ -11,47 +12,63 @@ import { nameOf } from './runs/labels.ts';
 export type Payroll = RowOf<typeof listPayrollsDue>;
 export type Missing = Payroll['missing'][number];
 export type Key = (typeof KEY)[number];
-type Step = readonly [label: string, path: (payroll: Payroll) => string];
-
 const KEY = ['employer_id', 'pay_frequency', 'pay_group', 'pay_date'] as const;
 /** Payrolls in a list: more than a payroll specialist has employers. The API lists all. */
 const ROWS = 1_000;
 
-/** The steps of the setup of an employer, and where each is done. */
-export const STEPS: Readonly<Record<Missing, Step>> = {
-  census: ['Upload the census', ({ employer_id }) => censusPath(employer_id)],
-  pay_schedule: ['Set the pay schedule', ({ employer_id }) => scheduleEditor({ employer_id })],
-  next_pay_dates: ['Add the next pay dates', scheduleEditor],
-  payroll_codes: ['Set the payroll codes', ({ employer_id }) => editor('payroll-codes', employer_id)],
-  payroll_policy: ['Set the payroll policy', ({ employer_id }) => editor('payroll-policy', employer_id)],
+/** The parts of the setup of an employer. */
+const SETUP: Readonly<Partial<Record<Missing, string>>> = {
+  census: 'census',
+  pay_schedule: 'pay dates',
+  payroll_codes: 'payroll codes',
+  payroll_policy: 'payroll policy',
 };
 
-/** Renders a link to a step of the setup, or what the user lacks to open its page. */
-export function stepLink(what: Missing, payroll: Payroll, { may }: Pick<Visit, 'may'>, button = false): Html {
-  const [label, path] = STEPS[what];
-  if (what === 'census' && !may('census:read'))
-    return html`${lacksScope('To upload the census', 'census:write')}`;
-  return button
-    ? html`<a class="button" href=${path(payroll)}>${`Next: ${label}`}</a>`
-    : html`<a href=${path(payroll)}>${label}</a>`;
+/** The page that sets up an employer; without one, a new employer. */
+export function setupPath(employer_id?: string): string {
+  return address('/settings/setup', { employer_id });
 }
 
-function editor(setting: string, employer_id: string): string {
-  return address(`/settings/${setting}`, { employer_id });
+/** Returns the missing parts of the setup. The pay dates after the due one are not among them. */
+export function setupOf({ missing }: Payroll): string[] {
+  return missing.flatMap((what) => SETUP[what] ?? []);
 }
 
-function scheduleEditor({ employer_id, ...schedule }: Partial<Payroll>): string {
-  const { pay_frequency, pay_group, last_pay_date } = schedule;
-  const year = last_pay_date && String(Number(last_pay_date.slice(0, 4)) + 1);
-  return address('/settings/pay-schedule', {
+/** Links to the editor of the schedule's next year. */
+export function nextDatesLink({ employer_id, pay_frequency, pay_group, last_pay_date }: Payroll): Html {
+  const year = last_pay_date && String(Number(last_pay_date.slice(0, 'YYYY'.length)) + 1);
+  const path = address('/settings/pay-schedule', {
     ...{ employer_id, year },
     pay_frequency: pay_frequency ?? undefined,
     pay_group: pay_group ?? undefined,
   });
+  return html`<a href=${path}>Add the next pay dates</a>`;
 }
 
-export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]> {
-  return (await api.perform(listPayrollsDue, { query: { limit: ROWS } })).data;
+/** Opens the run of a payroll, which creates it if there is none, and returns its id. */
+export async function openRunOf(
+  { api }: Pick<Visit, 'api'>,
+  payroll: Readonly<Record<Key, string | null | undefined>>,
+): Promise<string> {
+  const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
+  const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
+  return (await api.perform(openPayrollRun, { body })).id;
+}
+
+/** Opens the run of an employer's first payroll, and returns its path; null without a pay date. */
+export async function openFirst(visit: Pick<Visit, 'api'>, employer_id: string): Promise<string | null> {
+  const payroll = (await payrollsOf(visit, employer_id)).find(({ pay_date }) => pay_date !== null);
+  return payroll === undefined ? null : runPath(await openRunOf(visit, payroll));
+}
+
+export async function payrollsOf({ api }: Pick<Visit, 'api'>, employer_id?: string): Promise<Payroll[]> {
+  return (await api.perform(listPayrollsDue, { query: { employer_id, limit: ROWS } })).data;
+}
+
+/** Reports whether the user can set up an employer that lacks a part. */
+export async function needsSetup(visit: Pick<Visit, 'api' | 'may'>, employer_id: string): Promise<boolean> {
+  if (!visit.may('runs:write') || !visit.may('runs:read')) return false;
+  return (await payrollsOf(visit, employer_id)).some((payroll) => setupOf(payroll).length > 0);
 }
 
 /** Reports whether the run of a payroll is approved, and another person must finalize it. */
@@ -69,33 +86,22 @@ export function canAct(payroll: Payroll, visit: Pick<Visit, 'may' | 'caller'>): 
   return visit.may('runs:write') && (approval !== 'missing' || isToFix);
 }
 
-/** Reports whether a step can wait: a payroll with a pay date can be finished without the dates after it. */
-function canWait(step: Missing, { pay_date }: Payroll): boolean {
-  return step === 'next_pay_dates' && pay_date !== null;
-}
-
 /** Renders the hidden fields that name a payroll, in a form that opens its run. */
 export function payrollFields(payroll: Readonly<Record<Key, string | null>>): Html[] {
   return hiddenFields(Object.fromEntries(KEY.map((name) => [name, payroll[name] ?? ''])));
 }
 
-/** Renders the next step of the setup of an employer or, when nothing is missing, the button that starts its payroll. */
+/** Renders the next step of an employer: its setup or, when nothing is missing, the button that starts its payroll. */
 export async function nextStepOf(visit: Visit, employer_id: string): Promise<Html | null> {
   if (!visit.may('runs:write')) return null;
-  const payrolls = (await visit.api.perform(listPayrollsDue, { query: { employer_id } })).data;
-  const stepsOf = (payroll: Payroll) => payroll.missing.filter((what) => !canWait(what, payroll));
-  const payroll =
-    payrolls.find((candidate) => stepsOf(candidate).length > 0) ??
-    payrolls.find((payroll) => canAct(payroll, visit));
+  const payrolls = await payrollsOf(visit, employer_id);
+  if (payrolls.some((payroll) => setupOf(payroll).length > 0))
+    return html`<div class="actions"><a class="button" href=${setupPath(employer_id)}>Next: Finish the setup</a></div>`;
+  const payroll = payrolls.find((candidate) => canAct(candidate, visit));
   if (payroll === undefined) return null;
-  const [what] = stepsOf(payroll);
   const verb = payroll.run_id === null ? 'Start' : 'Open';
   const start = `${verb} the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
-  return html`
-    <div class="actions">
-      ${what === undefined ? payrollAction(payroll, visit, start) : stepLink(what, payroll, visit, true)}
-    </div>
-  `;
+  return html`<div class="actions">${payrollAction(payroll, visit, start)}</div>`;
 }
 
 /**

@@ -23,7 +23,6 @@ import type { Console, Visit } from '../../page.ts';
 import type { Api } from '../../performing.ts';
 import { nextStepOf } from '../payrolls.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
-import { copyForm } from './copy.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
 export type Schedule = ResultOf<typeof getPayScheduleOfYear>['schedules'][number];
@@ -112,7 +111,6 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${query.saved !== 'second-approval' && ' Open runs use the new settings; finalized runs do not change.'}</p>`}
     ${query.saved !== undefined && (await nextStepOf(visit, employer_id))}
     ${elsewhere(visit, employer_id)}
-    ${may('runs:write') && codes.length === 0 && policies.length === 0 && (await copyForm(visit, { ...query, employer_id }))}
     ${await section('schedule', 'Pay schedules', scheduleCards(years, visit), { path: '/settings/pay-schedule', label: 'Add a pay schedule' })}
     ${await section('codes', 'Payroll codes', codeList, { path: '/settings/payroll-codes', label: 'Edit payroll codes' })}
     ${await section('policy', 'Payroll policy', policyTable(policies), { path: '/settings/payroll-policy', label: 'Edit payroll policy' })}
@@ -192,7 +190,7 @@ function breaksOf(dates: readonly PayDate[]): string[] {
   });
 }
 
-function spanOf(dates: Schedule['pay_dates']): string {
+export function spanOf(dates: Schedule['pay_dates']): string {
   return [dates.at(0), dates.at(-1)].map((date) => dayText(date?.pay_date ?? '')).join(' to ');
 }
 
@@ -203,7 +201,7 @@ export const TAKES = choicesOf({
   none: 'nothing',
 });
 
-export function dateTable({ pay_dates }: Schedule, caption: string): Html {
+export function dateTable({ pay_dates }: Pick<Schedule, 'pay_dates'>, caption: string): Html {
   return table(pay_dates, { caption, captionHidden: true }, [
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'name'],
     ['Period start', ({ period_start }) => dayOf(period_start), 'date'],
@@ -225,7 +223,7 @@ export function codeTable(codes: readonly Code[], caption: string, captionHidden
   return table(codes, { caption, captionHidden, stacked: true }, columns);
 }
 
-function policyTable(policies: readonly Policy[]): Html {
+export function policyTable(policies: readonly Policy[]): Html {
   if (policies.length === 0) {
     return empty('No payroll policy', html`<p>Runs use the default options.</p>`);
   }

@@ -17,7 +17,7 @@ const DAYS_OF_MONTH = choicesOf({
   ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [String(index + 1), String(index + 1)])),
   [LAST_DAY]: 'last business day',
 });
-const RULE_FIELDS: Specs = {
+export const RULE_FIELDS: Specs = {
   from: { label: 'One pay date of the year', type: 'date' },
   day: { label: 'Pay day of the month', choices: DAYS_OF_MONTH },
   second_day: { label: 'Other pay day of the month', choices: DAYS_OF_MONTH },
@@ -33,7 +33,7 @@ const RULE_FIELDS: Specs = {
     hint: 'The other dates take only deductions per check, such as an HSA of $100.00 a check.',
   },
 };
-const DEFAULTS = {
+export const RULE_DEFAULTS = {
   ...{ year: '', pay_frequency: '', from: '', day: LAST_DAY, second_day: '15', lag_days: '0' },
   taking: PROPOSED_TAKES[0] as string,
 };
@@ -43,7 +43,7 @@ type Typed = Readonly<Record<string, string>>;
 export function generatedFrom(
   form: Typed,
 ): { ok: true; rows: ProposedDate[] } | { ok: false; problems: Problem[] } {
-  const typed: Record<keyof typeof DEFAULTS, string> = { ...DEFAULTS, ...form };
+  const typed: Record<keyof typeof RULE_DEFAULTS, string> = { ...RULE_DEFAULTS, ...form };
   const { year, pay_frequency, from, day, second_day, lag_days } = typed;
   const takes = PROPOSED_TAKES.find((known) => known === typed.taking) ?? PROPOSED_TAKES[0];
   const every = STEP_DAYS.get(pay_frequency);
@@ -78,7 +78,7 @@ export function generator(
   preview: string | null,
 ): Html {
   const problem = { type: '', title: '', status: 400, errors: [...problems] };
-  const { fieldOf, isWrong } = filledForm(RULE_FIELDS, { ...DEFAULTS, ...typed }, problem);
+  const { fieldOf, isWrong } = filledForm(RULE_FIELDS, { ...RULE_DEFAULTS, ...typed }, problem);
   const names = Object.keys(RULE_FIELDS);
   return html`
     <details class="field" open=${isOpen || names.some(isWrong)}>

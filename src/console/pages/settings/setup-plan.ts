@@ -1,0 +1,185 @@
+/** What the setup of a new employer saves: pay dates of two years, and the codes and the policy of another employer. */
+import { Temporal } from 'temporal-polyfill';
+import {
+  getPayScheduleOfYear,
+  listLinesOfCoverage,
+  putPayrollCodes,
+  putPayrollPolicy,
+  putPayScheduleOfYear,
+} from '../../../api/operations/payroll-settings.ts';
+import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
+import { isDay } from '../../../contract/instant.ts';
+import type { Problem } from '../../../errors.ts';
+import { counted, dayText, plain } from '../../elements/format.ts';
+import { type Html, html } from '../../html.ts';
+import type { Visit } from '../../page.ts';
+import { type Api, attempt } from '../../performing.ts';
+import { OPTION_NAMES } from '../runs/labels.ts';
+import * as settings from './overview.ts';
+import { generatedFrom } from './pay-dates.ts';
+
+type Form = Readonly<Record<string, string>>;
+type Dates = Extract<ReturnType<typeof generatedFrom>, { ok: true }>['rows'];
+
+/** The parts that an employer has. */
+export type Known = {
+  readonly years: Awaited<ReturnType<typeof settings.scheduleYearsOf>>;
+  readonly codes: readonly settings.Code[];
+  readonly policies: Awaited<ReturnType<typeof settings.policiesOf>>;
+};
+
+type Plan = {
+  readonly frequency: string;
+  /** The days from the end of a period to its unmoved pay date. */
+  readonly lag: number;
+  readonly years: readonly { readonly year: string; readonly dates: Dates }[];
+  readonly from: string | null;
+  readonly codes: readonly settings.Code[];
+  readonly policies: Known['policies'];
+  readonly problems: readonly Problem[];
+};
+
+export async function readKnown(api: Api, employer_id: string): Promise<Known> {
+  return {
+    years: await settings.scheduleYearsOf(api, employer_id),
+    codes: await settings.codesOf(api, employer_id),
+    policies: await settings.policiesOf(api, employer_id),
+  };
+}
+
+/** Plans only what the employer lacks: a form may be older than the settings. */
+export async function planOf({ api, today }: Visit, form: Form, known: Known): Promise<Plan> {
+  const { copy_from: from = null, pay_frequency: frequency = '' } = form;
+  const dated = datesIn(form, known, today);
+  const copied = from === null ? null : (await attempt(readKnown(api, from), 400, 404)).data;
+  const codes = known.codes.length > 0 ? [] : (copied?.codes ?? []);
+  const policies = known.policies.length > 0 ? [] : fromOn(today, copied?.policies ?? []);
+  const rule = copied === undefined ? UNKNOWN : NOTHING;
+  const isEmpty = from !== null && codes.length === 0 && policies.length === 0;
+  const problems = [...dated.problems, ...(isEmpty ? [{ path: 'copy_from', rule }] : [])];
+  const lag = Number(form.lag_days ?? 0);
+  return { frequency, lag, years: dated.years, from, codes, policies, problems };
+}
+
+const UNKNOWN = 'is no known employer';
+const NOTHING = 'has no payroll codes or payroll policy that this employer lacks';
+
+/** Generates the dates of the year of the given pay date and of the next one, without years that have a schedule. */
+function datesIn(form: Form, { years }: Known, today: string): Pick<Plan, 'years' | 'problems'> {
+  const { pay_frequency, from = '' } = form;
+  if (pay_frequency === undefined) return { years: [], problems: [] };
+  const isSet = (year: string) =>
+    years.some(
+      (known) =>
+        known.year === year && known.schedules.some((schedule) => schedule.pay_frequency === pay_frequency),
+    );
+  const later = isDay(from) && from > today ? from : today;
+  const first = Number(later.slice(0, 'YYYY'.length));
+  const wanted = [first, first + 1].map(String).filter((year) => !isSet(year));
+  const generated = wanted.map((year) => ({ year, ...generatedFrom({ ...form, year }) }));
+  const wrong = generated.find(({ ok }) => !ok);
+  if (wrong?.ok === false)
+    return { years: [], problems: wrong.problems.filter(({ path }) => path !== 'year') };
+  return {
+    years: generated.flatMap(({ year, ...each }) => (each.ok ? [{ year, dates: each.rows }] : [])),
+    problems: [],
+  };
+}
+
+/** Takes versions, newest first. Returns the one in effect on a day and the later ones, newest first. */
+function fromOn<V extends { effective_from: string }>(day: string, versions: readonly V[]): V[] {
+  const current = versions.findIndex(({ effective_from }) => effective_from <= day);
+  return versions.slice(0, current < 0 ? undefined : current + 1);
+}
+
+/** Saves a plan. Returns the problem of the first part that is refused; what was saved before it stays. */
+export async function savePlan({ api, today }: Visit, employer_id: string, plan: Plan) {
+  const { frequency: pay_frequency, years, codes, policies } = plan;
+  const params = { employer_id };
+  const tried = async (call: Promise<unknown>): Promise<ProblemDetails | undefined> =>
+    (await attempt(call, 400, 409, 422)).problem;
+  if (codes.length > 0) {
+    const written = codes.map((code) =>
+      Object.fromEntries(Object.entries(code).filter(([, value]) => value !== null)),
+    );
+    const problem = await tried(api.perform(putPayrollCodes, { params, body: { codes: written } }));
+    if (problem !== undefined) return problem;
+  }
+  for (const { effective_from, recoup, ...policy } of policies.toReversed()) {
+    const options = Object.fromEntries(OPTION_NAMES.map((name) => [name, policy[name]]));
+    const body = { ...options, recoup, effective_from: effective_from > today ? effective_from : today };
+    const problem = await tried(api.perform(putPayrollPolicy, { params, body }));
+    if (problem !== undefined) return problem;
+  }
+  for (const { year, dates } of years) {
+    const of = { params: { employer_id, year } };
+    const { schedules } = await api.perform(getPayScheduleOfYear, of);
+    const body = { schedules: [...(schedules as object[]), { pay_frequency, pay_dates: dates }] };
+    const problem = await tried(api.perform(putPayScheduleOfYear, { ...of, body }));
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+export function problemIn({ problems }: Plan): ProblemDetails | undefined {
+  return problems.length === 0
+    ? undefined
+    : problemOf(new Refusal('INVALID_REQUEST', '', { problems: [...problems] }));
+}
+
+/** Shows what saving adds. Fields that are still empty add nothing yet. */
+export async function planShown(visit: Visit, employer_id: string, plan: Plan): Promise<Html> {
+  const { years, from, codes, policies } = plan;
+  const first = years.flatMap(({ dates }) => dates).find(({ pay_date }) => pay_date >= visit.today)?.pay_date;
+  if (years.length === 0 && codes.length === 0 && policies.length === 0)
+    return html`<p class="hint">Saving adds nothing yet.</p>`;
+  return html`
+    <section class="card" aria-labelledby="plan">
+      <h2 id="plan">Saving adds</h2>
+      ${years.map((each) => yearShown(each, plan))}
+      ${codes.length > 0 && (await codesShown(visit, employer_id, codes, from ?? ''))}
+      ${policies.length > 0 && html`<details><summary>${`The payroll policy of ${from}, from today`}</summary>${settings.policyTable(policies)}</details>`}
+      ${first !== undefined && html`<p>${`The first payroll is that of ${dayText(first)}.`}</p>`}
+    </section>
+  `;
+}
+
+function yearShown({ year, dates }: Plan['years'][number], { frequency, lag }: Plan): Html {
+  const title = `Pay dates of ${year}, ${frequency}`;
+  const own = dates.filter(({ takes }) => takes !== 'all').length;
+  const taking =
+    own === 0
+      ? 'All take deductions'
+      : `${dates.length - own} take all deductions, ${own} only deductions per check`;
+  const moved = dates.flatMap(({ pay_date, period_end }) => {
+    const unmoved = Temporal.PlainDate.from(period_end).add({ days: lag }).toString();
+    return unmoved === pay_date ? [] : [`${dayText(unmoved)} to ${dayText(pay_date)}`];
+  });
+  return html`
+    <details>
+      <summary>${`${counted(dates.length, 'pay date')} of ${year}, ${frequency}: ${settings.spanOf(dates)}. ${taking}.`}</summary>
+      ${settings.dateTable({ pay_dates: dates }, title)}
+    </details>
+    ${moved.length > 0 && html`<p class="hint">${`Moved off weekends and bank holidays: ${moved.join('; ')}.`}</p>`}
+  `;
+}
+
+/** Names the lines of coverage in use that the codes of the other employer lack. */
+async function codesShown(
+  { api }: Visit,
+  employer_id: string,
+  codes: Plan['codes'],
+  from: string,
+): Promise<Html> {
+  const { lines_of_coverage } = await api.perform(listLinesOfCoverage, { params: { employer_id } });
+  const lacking = lines_of_coverage.filter((line) =>
+    codes.every(({ line_of_coverage }) => line_of_coverage !== line),
+  );
+  return html`
+    <details>
+      <summary>${`${counted(codes.length, 'payroll code')} of ${from}`}</summary>
+      ${settings.codeTable(codes, 'Payroll codes to copy', true)}
+    </details>
+    ${lacking.length > 0 && html`<p class="notice">${`It has no code for ${lacking.map(plain).join(', ')}, which this employer's deductions need.`}</p>`}
+  `;
+}

@@ -1,0 +1,225 @@
+/** The setup of an employer on one page: what it has and lacks, and one form for the pay dates, the codes and the policy. */
+import { listCensuses } from '../../../api/operations/censuses.ts';
+import { listPayFrequencies } from '../../../api/operations/payroll-settings.ts';
+import type { ProblemDetails } from '../../../api/problem.ts';
+import { empty, savedNotice, state } from '../../elements/facts.ts';
+import { choicesOf, filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
+import { counted, dayText, lacksScope } from '../../elements/format.ts';
+import { address, censusPath, fitsPath } from '../../elements/links.ts';
+import { type Column, table } from '../../elements/list.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Act, Console, Done, Page, Visit } from '../../page.ts';
+import { dataOrNull } from '../../performing.ts';
+import { uploadForm } from '../census-upload.ts';
+import { openFirst, type Payroll, payrollAction, payrollsOf, setupPath } from '../payrolls.ts';
+import { FREQUENCIES } from '../runs/labels.ts';
+import { spanOf, titleOf } from './overview.ts';
+import { RULE_DEFAULTS, RULE_FIELDS } from './pay-dates.ts';
+import { type Known, planOf, planShown, problemIn, readKnown, savePlan } from './setup-plan.ts';
+
+const PATH = setupPath();
+type Form = Readonly<Record<string, string>>;
+
+export function setupPages({ page, action }: Console): void {
+  page(PATH, 'runs:write', (visit) => sheet(visit));
+
+  action(`${PATH}/preview`, 'runs:write', async (act) => {
+    const { employer_id = '' } = act.form;
+    return planShown(act, employer_id, await planOf(act, act.form, await readKnown(act.api, employer_id)));
+  });
+
+  action(PATH, 'runs:write', saved);
+}
+
+/** Saves what is shown, and opens the first payroll if the button says so. What was saved stays when a later part is refused. */
+async function saved(act: Act): Promise<Html | Done> {
+  const { api, form } = act;
+  const { employer_id = '' } = form;
+  const plan = await planOf(act, form, await readKnown(api, employer_id));
+  const problem = problemIn(plan) ?? (await savePlan(act, employer_id, plan));
+  if (problem !== undefined) {
+    return stepsAndForm(act, employer_id, await payrollsOf(act, employer_id), form, problem);
+  }
+  const run = form.do === 'start' ? await openFirst(act, employer_id) : null;
+  return { go: run ?? address(PATH, { employer_id, saved: 'true' }) };
+}
+
+async function sheet(visit: Visit): Promise<Page | Done> {
+  const { employer_id } = visit.query;
+  if (employer_id === undefined) return { go: '/' };
+  const title = `Setup of ${employer_id}`;
+  const known = await dataOrNull(payrollsOf(visit, employer_id));
+  // The census makes an employer known, so it comes first.
+  if (known !== null) return { title, body: await stepsAndForm(visit, employer_id, known) };
+  const advice = visit.may('census:write')
+    ? html`<p>This employer is not known yet. Its census makes it known.</p>${uploadForm(employer_id)}`
+    : html`<p>${lacksScope('To upload its census', 'census:write')}</p>`;
+  return { title, body: fitsPath(employer_id) ? advice : empty('No employer has this ID') };
+}
+
+/** Renders what the employer has, and what it lacks as a form. */
+async function stepsAndForm(
+  visit: Visit,
+  employer_id: string,
+  payrolls: readonly Payroll[],
+  typed?: Form,
+  problem?: ProblemDetails,
+): Promise<Html> {
+  const { query, may } = visit;
+  const lacks = await lacksOf(visit, employer_id, payrolls);
+  const isLacking = lacks.frequencies.length > 0 || lacks.sources.length > 0;
+  return html`
+    <div id="setup">
+      ${savedNotice({ saved: query.staged }, '/', 'All payrolls', 'Your census is staged.')}
+      ${savedNotice(query, '/', 'All payrolls')}
+      ${table(await stepsOf(visit, employer_id, payrolls, lacks), { caption: 'Steps', captionHidden: true, stacked: true }, STEP_COLUMNS)}
+      ${!lacks.hasCensus && (may('census:write') ? uploadForm(employer_id) : html`<p>${lacksScope('To upload the census', 'census:write')}</p>`)}
+      ${lacks.hasCensus && (isLacking || problem !== undefined) && settingsForm(employer_id, lacks, typed, problem)}
+    </div>
+  `;
+}
+
+type Lacks = {
+  readonly known: Known;
+  readonly hasCensus: boolean;
+  /** The pay frequencies that need a pay schedule: those of the employees, or any. */
+  readonly frequencies: readonly string[];
+  /** The employers that have what this one lacks. */
+  readonly sources: readonly string[];
+  readonly hasRun: boolean;
+};
+
+async function lacksOf(visit: Visit, employer_id: string, payrolls: readonly Payroll[]): Promise<Lacks> {
+  const { api, today } = visit;
+  const known = await readKnown(api, employer_id);
+  const { pay_frequencies } = await api.perform(listPayFrequencies, { params: { employer_id } });
+  const current = known.years.filter(({ year }) => year >= today.slice(0, 'YYYY'.length));
+  const set = new Set(
+    current.flatMap(({ schedules }) => schedules.map(({ pay_frequency }) => pay_frequency)),
+  );
+  const needed = pay_frequencies.length > 0 || set.size > 0 ? pay_frequencies : Object.keys(FREQUENCIES);
+  const lacking = (['payroll_codes', 'payroll_policy'] as const).filter((what) =>
+    payrolls.some(({ missing }) => missing.includes(what)),
+  );
+  const others = lacking.length === 0 ? [] : await payrollsOf(visit);
+  const sources = others.filter(
+    (other) => other.employer_id !== employer_id && lacking.some((what) => !other.missing.includes(what)),
+  );
+  return {
+    known,
+    hasCensus: payrolls.every(({ missing }) => !missing.includes('census')),
+    frequencies: needed.filter((frequency) => !set.has(frequency as Payroll['pay_frequency'] & string)),
+    sources: [...new Set(sources.map((other) => other.employer_id))].sort(),
+    hasRun: payrolls.some(({ run_id }) => run_id !== null),
+  };
+}
+
+type Step = { readonly name: string; readonly isDone: boolean; readonly detail: Content };
+
+const STEP_COLUMNS: readonly Column<Step>[] = [
+  ['Step', ({ name }) => name, 'name'],
+  ['State', ({ isDone }) => (isDone ? state('done', 'good') : state('missing', 'warn'))],
+  ['Details', ({ detail }) => detail, 'wide'],
+];
+
+async function stepsOf(
+  visit: Visit,
+  employer_id: string,
+  payrolls: readonly Payroll[],
+  { known, hasCensus, frequencies, hasRun }: Lacks,
+): Promise<Step[]> {
+  const { api, may } = visit;
+  const [staged] = may('census:read')
+    ? (await api.perform(listCensuses, { query: { employer_id } })).data
+    : [];
+  const edit = (setting: string, label: string) =>
+    html`<a href=${address(`/settings/${setting}`, { employer_id })}>${label}</a>`;
+  const schedules = known.years
+    .toReversed()
+    .flatMap(({ year, schedules: ofYear }) =>
+      ofYear.map((schedule) => `${year}, ${titleOf(schedule)}: ${spanOf(schedule.pay_dates)}`),
+    );
+  const dated = payrolls.find(({ pay_date }) => pay_date !== null);
+  return [
+    {
+      ...{ name: 'Census', isDone: hasCensus },
+      detail: staged && html`<a href=${censusPath(employer_id)}>${counted(staged.employees, 'employee')}</a>`,
+    },
+    {
+      ...{ name: 'Pay dates', isDone: frequencies.length === 0 },
+      detail: schedules.map((text) => html`<div>${text}</div>`),
+    },
+    {
+      ...{ name: 'Payroll codes', isDone: known.codes.length > 0 },
+      detail: edit(
+        'payroll-codes',
+        known.codes.length === 0 ? 'Set the payroll codes' : counted(known.codes.length, 'code'),
+      ),
+    },
+    {
+      ...{ name: 'Payroll policy', isDone: known.policies.length > 0 },
+      detail: [
+        edit('payroll-policy', known.policies.length === 0 ? 'Set the payroll policy' : 'Edit'),
+        known.policies.length === 0 &&
+          html`<div class="soft">Without one, runs use the default options.</div>`,
+      ],
+    },
+    {
+      ...{ name: 'First payroll', isDone: hasRun },
+      detail:
+        hasCensus &&
+        dated &&
+        payrollAction(
+          dated,
+          visit,
+          `${dated.run_id === null ? 'Start' : 'Open'} the payroll of ${dayText(dated.pay_date ?? '')}`,
+        ),
+    },
+  ];
+}
+
+/** Renders the form for what is missing, with a preview of what it saves. */
+function settingsForm(
+  employer_id: string,
+  { frequencies, sources, hasRun }: Lacks,
+  typed: Form = {},
+  problem?: ProblemDetails,
+): Html {
+  const specs: Specs = {
+    ...(frequencies.length > 0 && {
+      pay_frequency: {
+        label: 'Pay frequency',
+        choices: choicesOf(
+          Object.fromEntries(Object.entries(FREQUENCIES).filter(([name]) => frequencies.includes(name))),
+        ),
+      },
+      ...RULE_FIELDS,
+      from: { label: 'Next pay date', type: 'date' },
+    }),
+    ...((sources.length > 0 || problem !== undefined) && {
+      copy_from: {
+        label: 'Copy payroll codes and policy from',
+        choices: [{ value: '', label: 'None' }, ...sources.map((value) => ({ value, label: value }))],
+        hint: 'An employer whose payroll system uses the same codes.',
+      },
+    }),
+  };
+  const { summary, fieldOf } = filledForm(
+    specs,
+    { ...RULE_DEFAULTS, pay_frequency: frequencies[0], ...typed },
+    problem,
+  );
+  return html`
+    <form id="settings" class="card" novalidate aria-label="Settings" hx-post=${PATH} hx-target="#setup" hx-swap="outerHTML">
+      ${summary}
+      ${hiddenFields({ employer_id })}
+      <div class="fields">${Object.keys(specs).map(fieldOf)}</div>
+      ${frequencies.length > 0 && html`<p class="hint">Pay dates are set for two years. A date on a weekend or a federal bank holiday moves to the business day before it.</p>`}
+      ${preview('settings', `${PATH}/preview`)}
+      <div class="actions">
+        ${!hasRun && html`<button type="submit" name="do" value="start">Save and start the first payroll</button>`}
+        <button type="submit" class=${hasRun ? undefined : 'quiet'}>Save</button>
+      </div>
+    </form>
+  `;
+}
