@@ -7,7 +7,12 @@ import { type Computed, tellComputed } from '../../src/notifications/computed.ts
 import { createLease } from '../../src/notifications/lease.ts';
 import { adoptTypes } from '../../src/notifications/store.ts';
 import { endingSchedules } from '../../src/payroll/lifecycle/ending-schedules.ts';
-import { createOutdatedRuns } from '../../src/payroll/lifecycle/outdated-runs.ts';
+import {
+  beginRead,
+  createOutdatedRuns,
+  noteReadinessRead,
+} from '../../src/payroll/lifecycle/outdated-runs.ts';
+import { notifiedRun, storedRun } from '../../src/payroll/records/runs.ts';
 import { changedReadiness } from '../../src/readiness/changed-readiness.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
@@ -162,6 +167,46 @@ onEitherEngine(
     t.strictSame(await told(db), [outdated, outdated]);
   },
 );
+
+onEitherEngine('a run that is read again is still outdated by what arrived before', async (t) => {
+  const { db, put, get } = await startPayroll(t);
+  await put('r');
+  await adopt(db);
+  const outdated = ['run.outdated', { run_id: 'r', employer_id: EMPLOYER, pay_date: PAY_DATE }];
+  const read = async () => t.equal((await get('/r/readiness')).status, 200);
+  const tell = async (...expected: unknown[]) => {
+    await createOutdatedRuns(db)(NOW);
+    t.strictSame(await told(db), expected);
+  };
+  await read();
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-2' });
+  await read();
+  await tell(outdated);
+  await tell(outdated);
+  await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-2' });
+  await tell(outdated, outdated);
+  await read();
+  await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2' });
+  await read();
+  await deduct(db, 'evt-6', { id: 'ded-6', employee_id: 'emp-2' });
+  await tell(outdated, outdated, outdated);
+  await tell(outdated, outdated, outdated);
+});
+
+onEitherEngine('a slow read of a run is told what a faster one had seen', async (t) => {
+  const { db, put } = await startPayroll(t);
+  await put('r');
+  await adopt(db);
+  const stored = await storedRun(db, 'r');
+  const slow = await beginRead(db, stored);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-2' });
+  const fast = await beginRead(db, stored);
+  if (slow === null || fast === null) throw new Error('nobody is told');
+  await noteReadinessRead(db, fast);
+  await noteReadinessRead(db, slow);
+  await createOutdatedRuns(db)(NOW);
+  t.strictSame(await told(db), [['run.outdated', notifiedRun(stored)]]);
+});
 
 onPostgres('two sidecars that compare at once tell a change once', async (t) => {
   const { db } = await scratch(t);

@@ -8,22 +8,24 @@ import { jsonColumn } from '../../formats/json-column.ts';
 import { employersWithFactsAfter, hasFactsAfter } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { forget, knownBy, noteRead, readKnown } from '../../notifications/known.ts';
-import { isTold, notify } from '../../notifications/store.ts';
+import { isTold, lockSubjects, notify } from '../../notifications/store.ts';
 import { runSubject } from '../../notifications/types.ts';
 import { readHead } from '../../security/audit-chain.ts';
 import { employersRecordedAfter, isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { notifiedRun, type StoredRun } from '../records/runs.ts';
 
-/** What was read of a run: everything up to this position of the ledger and this audit record. */
+/** Everything up to a position of the ledger and an audit record. */
+const STATE = { position: Type.Integer(), record: Type.Integer() };
+const DataState = closed(STATE);
+type DataState = Static<typeof DataState>;
+
+/** What was read of a run, first and, after changes, last. Nothing that arrived after the first read was told. */
 const Read = closed({
-  run_id: Type.String(),
-  employer_id: Type.String(),
-  pay_date: Type.String(),
-  position: Type.Integer(),
-  record: Type.Integer(),
+  ...{ run_id: Type.String(), employer_id: Type.String(), pay_date: Type.String() },
+  ...STATE,
+  last: Type.Optional(DataState),
 });
 type Read = Static<typeof Read>;
-type DataState = Pick<Read, 'position' | 'record'>;
 
 async function readState(db: Db): Promise<DataState> {
   return { position: await readPosition(db), record: (await readHead(db)).record_id };
@@ -44,8 +46,29 @@ export async function beginRead(db: Db, run: StoredRun): Promise<Read | null> {
 export async function noteReadinessRead(db: Db, read: Read): Promise<void> {
   const subject = runSubject(read.run_id);
   const known = await readKnown(db, 'run.outdated', subject);
-  if (known !== null && !(await isOutdated(db, parseRead(known, subject)))) return;
-  await transact(db, (trx) => noteRead(trx, 'run.outdated', subject, JSON.stringify(read)));
+  if (known !== null && !(await addsTo(db, parseRead(known, subject), read))) return;
+  await transact(db, async (trx) => {
+    await lockSubjects(trx, [subject]);
+    const known = await readKnown(trx, 'run.outdated', subject);
+    const both = known === null ? read : bothOf(parseRead(known, subject), read);
+    await noteRead(trx, 'run.outdated', subject, JSON.stringify(both));
+  });
+}
+
+/** Reports whether a read ended before the first one that is known began, or after changes since the last one. */
+async function addsTo(db: Db, known: Read, read: Read): Promise<boolean> {
+  if (read.position < known.position || read.record < known.record) return true;
+  return isOutdated(db, { ...known, ...known.last });
+}
+
+/** Keeps the first read until what arrived after it is told, so no later read hides that. */
+function bothOf(known: Read, read: Read): Read {
+  const last = known.last ?? known;
+  const at = (pick: typeof Math.min, other: DataState): DataState => ({
+    position: pick(other.position, read.position),
+    record: pick(other.record, read.record),
+  });
+  return { ...read, ...at(Math.min, known), last: at(Math.max, last) };
 }
 
 /** Returns a function that tells which runs are outdated. It looks at a run only once, and again after facts of its employer. */
@@ -64,11 +87,16 @@ export function createOutdatedRuns(db: Db): (now: Date) => Promise<void> {
       const read = parseRead(text, subject);
       if (looked?.reads.get(subject) === text && !changed.has(read.employer_id)) continue;
       if (await isOutdated(db, read)) {
+        const { last, ...rest } = read;
+        // What the last read knew was told with it, unless there is more.
+        const next = last !== undefined && !(await isOutdated(db, { ...rest, ...last })) ? last : null;
         await transact(db, async (trx) => {
+          await lockSubjects(trx, [subject]);
           // It was read again, or another sidecar told it.
           if ((await readKnown(trx, 'run.outdated', subject)) !== text) return;
-          if (await forget(trx, subject, 'run.outdated'))
-            await notify(trx, 'run.outdated', notifiedRun(read), now.toISOString());
+          if (next === null) await forget(trx, subject, 'run.outdated');
+          else await noteRead(trx, 'run.outdated', subject, JSON.stringify({ ...rest, ...next }));
+          await notify(trx, 'run.outdated', notifiedRun(read), now.toISOString());
         });
       }
       await setTimeout(PAUSE_MS);
