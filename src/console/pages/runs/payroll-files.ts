@@ -9,7 +9,7 @@ import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
-import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../elements/list.ts';
+import { type Column, PAGE_ROWS, pager, rowProblems, table, withNote } from '../../elements/list.ts';
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -42,7 +42,7 @@ export function payrollFilePages(pages: Console): void {
     const { id } = run;
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
-      <p>${'List only the exceptions: a line that no report names counts as taken in full. An amount not taken becomes an open item; the payroll policy decides whether later runs take it. '}<a href=${runPath(id)}>Back to the run</a></p>
+      <p>${'Report only what payroll did not take in full, for one employee or with a file. It becomes an open item. '}<a href=${runPath(id)}>Back to the run</a></p>
       ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
       ${takenForm(run, visit)}
       <div id="outcome" aria-live="polite"></div>
@@ -88,37 +88,29 @@ function takenForm({ id, state }: Run, { may }: Visit): Html {
   return fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', recordTaken);
 }
 
-/** Shows what each report on the run contains, and what later ones replaced. */
+/** Lists what was reported, when, and what later reports replaced. */
 async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> {
   const { id, taken_reports } = run;
   if (taken_reports.length === 0) return null;
-  const { report, cursor } = query;
-  const path = runPath(id, '/taken');
-  const list = { limit: PAGE_ROWS, report_id: report, cursor };
+  const list = { limit: PAGE_ROWS, cursor: query.cursor };
   const { data, next_cursor } = await api.perform(listTakenLines, { query: list });
-  const linesOfReport = (reportId: string) => address(path, { report: reportId });
+  const recorded = new Map(taken_reports.map((report) => [report.id, report.recorded_at]));
   return html`
     <section aria-labelledby="reports-title">
-      <h2 id="reports-title">Reports so far</h2>
+      <h2 id="reports-title">Reported so far</h2>
       <p>A later report replaces only the lines that it names. To undo a line, report it with its full amount.</p>
-      ${table(taken_reports.toReversed(), { caption: 'Reports, newest first', captionHidden: true }, [
-        ['Report', (row) => idLink(linesOfReport(row.id), row.id), 'name'],
-        ['Recorded', ({ recorded_at }) => instant(recorded_at), 'date'],
-        ['Lines', ({ lines }) => count(lines), 'number'],
-      ])}
-      <h3 id="reported">${report === undefined ? 'Lines of all reports' : `Lines of report ${report}`}</h3>
-      ${report !== undefined && html`<p><a href=${path}>Show the lines of all reports</a></p>`}
       ${table(data, { caption: 'Reported lines', captionHidden: true, stacked: true }, [
-        ['Report', ({ report_id }) => report_id, 'number'],
         ['Employee', ({ employee_id }) => runEmployeeLink(id, employee_id), 'name'],
         ...LINE_COLUMNS,
         [
-          'State',
-          ({ replaced_by }) =>
-            replaced_by === null ? state('counts', 'good') : state(`replaced by report ${replaced_by}`),
+          'Report',
+          ({ report_id, replaced_by }) => [
+            withNote(instant(recorded.get(report_id)), `report ${report_id}`),
+            replaced_by !== null && state(`replaced by report ${replaced_by}`),
+          ],
         ],
       ])}
-      ${pager(path, query, next_cursor)}
+      ${pager(runPath(id, '/taken'), query, next_cursor)}
     </section>
   `;
 }

@@ -21,12 +21,12 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
   const path = runPath(id, '/taken');
   if (employee_id === undefined) {
     return html`
-      <form class="fields" method="get" action=${path} aria-label="One paycheck">
+      <form class="card fields" method="get" action=${path} aria-label="One employee">
         <div class="field">
-          <label for="employee">Employee ID of one paycheck</label>
-          <input id="employee" name="employee_id" maxlength="255" required />
+          <label for="employee">One employee, by ID</label>
+          <input id="employee" name="employee_id" maxlength="255" />
         </div>
-        <button type="submit" class="quiet">Show its lines</button>
+        <button type="submit">Enter the amounts</button>
       </form>
     `;
   }
