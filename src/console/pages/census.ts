@@ -14,7 +14,7 @@ import { decision } from '../elements/fields.ts';
 import { count, lacksScope, since } from '../elements/format.ts';
 import { address, censusPath, fitsPath, pathOf } from '../elements/links.ts';
 import { PAGE_ROWS, pager } from '../elements/list.ts';
-import { type Html, html } from '../html.ts';
+import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { lastUpload, syncButton } from './census-list.ts';
 import { timeline } from './census-syncs.ts';
@@ -129,13 +129,7 @@ function releaseForm(employerId: string, sync: Sync | null, isOff: boolean): Htm
     reason: 'Reason for the release',
     hidden: { census_id: sync.held_census_id ?? '' },
   });
-  return html`
-    <section class="card" aria-labelledby="release">
-      <h2 id="release">Release a held census</h2>
-      <p class="soft">${sync.reason}</p>
-      ${form}
-    </section>
-  `;
+  return decisionCard('Release a held census', form, sync.reason);
 }
 
 /** Renders the form that dismisses a sync. It is outside the live list, so that a refresh cannot discard the reason. */
@@ -147,13 +141,7 @@ function dismissal(employerId: string, syncId: string): Html | null {
     hint: 'Readiness no longer fails for this sync, and a new census does not continue it. It stays in the list with your reason.',
     reason: 'Reason for dismissing',
   });
-  return html`
-    <section class="card" aria-labelledby="dismiss">
-      <h2 id="dismiss">Dismiss a sync</h2>
-      <p class="soft">${'Sync '}<code>${syncId}</code></p>
-      ${form}
-    </section>
-  `;
+  return decisionCard('Dismiss a sync', form, html`<span>${'Sync '}<code>${syncId}</code></span>`);
 }
 
 function mayErase({ may }: Visit): boolean {
@@ -168,9 +156,14 @@ function erasure(employerId: string): Html | null {
     hint: 'The staged census, the comparison with the last upload, and responses of the service are erased, and unfinished syncs dismissed. It cannot be undone, and is refused while the employer has active employees.',
     reason: 'Reason for erasing',
   });
+  return decisionCard('Erase the census', form);
+}
+
+function decisionCard(title: string, form: Html, about: Content = null): Html {
   return html`
-    <section class="card" aria-labelledby="erase">
-      <h2 id="erase">Erase the census</h2>
+    <section class="card" aria-labelledby="decide">
+      <h2 id="decide">${title}</h2>
+      ${about !== null && html`<p class="soft">${about}</p>`}
       ${form}
     </section>
   `;
