@@ -69,15 +69,15 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
   const rows = (await cells(page, 'Events, newest first')).map(([, , ...row]) => row);
   const rejected = /^quarantined: not applied.*member_contribution/;
   t.match(rows, [
-    ['emp-3', 'medical', '$150.00monthly', 'not read yet', 'pending: not applied yet', 'evt_waits'],
-    ['emp-2', 'medical', '$12.50monthly', 'deduction', rejected, 'evt_number'],
-    ['emp-4', 'medical', '$150.00monthly', 'deduction', /^applied +time ignored$/, 'evt_unset'],
-    ['employer acme', '', '', 'census request', 'applied: census requested', 'evt_asks'],
-    ['emp-1', 'medical', '$99.00monthly', 'deduction', 'late: no effect', 'evt_late'],
-    ['emp-1', 'medical', '$150.00monthly', 'deduction', 'applied', 'evt_pending'],
-    ['–', '', '', 'deduction', /^quarantined: not applied/, HOSTILE],
-    ['–', '', '', 'moon.landed', /^ignored: no effect.*not handled/, 'evt_ignored'],
-    ['emp-1', 'medical', '$150.00monthly', 'deduction', 'applied', 'evt_applied'],
+    ['emp-3', 'medical', '$150.00monthly', 'pending: not applied yet', 'evt_waits'],
+    ['emp-2', 'medical', '$12.50monthly', rejected, 'evt_number'],
+    ['emp-4', 'medical', '$150.00monthly', /^applied +time ignored$/, 'evt_unset'],
+    ['employer acme', 'census request', '', 'applied: census requested', 'evt_asks'],
+    ['emp-1', 'medical', '$99.00monthly', 'late: no effect', 'evt_late'],
+    ['emp-1', 'medical', '$150.00monthly', 'applied', 'evt_pending'],
+    ['–', 'deduction', '', /^quarantined: not applied/, HOSTILE],
+    ['–', 'moon.landed', '', /^ignored: no effect.*not handled/, 'evt_ignored'],
+    ['emp-1', 'medical', '$150.00monthly', 'applied', 'evt_applied'],
   ]);
   const other = await stage.opened('/events', { token: await stage.tokenWith('events:read') });
   const [hidden] = await cells(other, 'Events, newest first');

@@ -3,7 +3,7 @@ import type { RowOf } from '../../../api/operation.ts';
 import { reprocessEvent, reprocessEvents } from '../../../api/operations/event-work.ts';
 import { getEvent, listEvents } from '../../../api/operations/events.ts';
 import { Refusal } from '../../../api/problem.ts';
-import { EVENT_TYPES } from '../../../contract/events.ts';
+import { DEDUCTION_UPDATED, EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields, SELECT_ALL } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
@@ -107,8 +107,7 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
   const list = table(events, { caption: 'Events, newest first', stacked: true, captionHidden: true, rowId }, [
     ...(may('events:write') ? [selected] : []),
     ['Received', ({ received_at }) => instant(received_at), 'date'],
-    ...(may('ledger:read') ? subjectColumns(events) : []),
-    ['Type', typeOf],
+    ...(may('ledger:read') ? subjectColumns(events) : [TYPE]),
     ['Effect', effectOf, 'wide'],
     ['Event', ({ id }) => eventLink(id), 'small'],
   ]);
@@ -137,7 +136,7 @@ function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] 
       },
       'name',
     ],
-    ['Line of coverage', ({ subject }) => term(subject?.line_of_coverage ?? '')],
+    ['About', aboutOf],
     [
       'Employee contribution',
       ({ subject }) =>
@@ -166,6 +165,18 @@ function shortened(reason: string | null): Content {
   if (reason === null || reason.length <= REASON_CHARACTERS) return reason;
   return html`<span title=${reason}>${`${reason.slice(0, REASON_CHARACTERS).trimEnd()}…`}</span>`;
 }
+
+/** The line of coverage; the type only of events that are not about a deduction. */
+function aboutOf(event: Summary): Content {
+  const { subject, event_type, source } = event;
+  if (subject?.line_of_coverage == null) return typeOf(event);
+  const type = event_type !== null && event_type !== DEDUCTION_UPDATED && typeName(event_type);
+  const notes = [type, source === 'import' && 'imported'].filter((note) => note !== false);
+  const coverage = term(subject.line_of_coverage);
+  return notes.length === 0 ? coverage : withNote(coverage, notes.join(', '));
+}
+
+const TYPE: Column<Summary> = ['Type', typeOf];
 
 function typeOf({ event_type, source, state: now }: Summary): Content {
   const name = event_type === null ? (now === 'pending' ? 'not read yet' : 'unknown') : typeName(event_type);
