@@ -68,6 +68,7 @@ export const CENSUS_ROWS: RowKind = {
   schema: Employee,
   more: ['pay_group', 'effective_on'],
   what: 'a census',
+  format: 'census',
 };
 
 /** What a file format of a census may name. */
@@ -85,13 +86,14 @@ export async function* csvPieces(
   through: CensusContent['through'],
 ): AsyncGenerator<Piece[]> {
   if (organization !== null) yield [organizationPiece(organization)];
+  const kind = through === undefined ? CENSUS_ROWS : { ...CENSUS_ROWS, format: undefined };
   let header: Header | null = null;
   let employees = 0;
   const here = (): string => (header === null ? '' : employeePath(employees));
-  const records = through?.records(content) ?? csvRecords(content, here, CENSUS_FILE.names);
+  const records = through?.records(content) ?? csvRecords(content, here, CENSUS_FILE);
   for await (const { cells, line, broken, idProblems } of records) {
     if (header === null) {
-      header = readHeader(cells, CENSUS_ROWS);
+      header = readHeader(cells, kind);
       if (!header.isReadable) throw unreadableFor(header.problems);
       yield header.problems.map((problem): Piece => ({ kind: 'problem', problem }));
       continue;

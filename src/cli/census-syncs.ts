@@ -115,7 +115,10 @@ export function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   }
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
-  if (newest.reason) printWrapped(out, 'Reason of the newest sync: ', printable(newest.reason));
+  // What it waited for may have changed since it was dismissed.
+  const reasonOf =
+    newest.dismissed_at === null ? 'Reason of the newest sync' : 'Reason before it was dismissed';
+  if (newest.reason) printWrapped(out, `${reasonOf}: `, printable(newest.reason));
   for (const line of heldLines(newest.held_for)) out.print(printable(line));
   if (newest.dismissed_reason) printWrapped(out, 'Dismissed: ', printable(newest.dismissed_reason));
   // `--json` has all.

@@ -2,12 +2,25 @@
 import { folded } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 
-/** `what` appears in messages: "a census". */
+/** `what` appears in messages: "a census". `format`: the kind of file format that reads other
+ * headers; none by default. */
 export type NamedColumns = {
   readonly names: readonly string[];
   readonly required: readonly string[];
   readonly what: string;
+  readonly format?: string | undefined;
 };
+
+/** The path of the problem that a file format solves. */
+export const WHOLE_FILE = 'the file';
+
+/** Returns the problem of a file that a file format may read as it is; none if no format reads such files. */
+export function formatProblem({ format }: Pick<NamedColumns, 'format'>): Problem[] {
+  if (format === undefined) return [];
+  const command = `"benefits-sidecar format propose FILE --employer ID" with --kind ${format}`;
+  const rule = `is not in the strict form. Correct it, or propose a file format of the employer, which reads it as it is: ${command}`;
+  return [{ path: WHOLE_FILE, rule }];
+}
 
 /** Returns a function that reports whether a cell is the name of a column, perhaps written in other ways: `First Name`. */
 export function columnFinder(names: readonly string[]): (cell: string) => boolean {
@@ -70,13 +83,14 @@ function wordsOf(name: string): string[] {
  */
 export function headerProblems(
   header: readonly string[],
-  { names, required, what }: NamedColumns,
-  isKnown: (index: number) => boolean = (index) => names.includes(header[index] as string),
+  named: NamedColumns,
+  isKnown: (index: number) => boolean = (index) => named.names.includes(header[index] as string),
 ): Problem[] {
+  const { names, required, what } = named;
   const isColumn = columnFinder(names);
   if (!header.some((name, index) => isKnown(index) || isColumn(name))) {
     const rule = `must name the columns of ${what}, and names none. They are: ${names.join(', ')}`;
-    return [{ path: 'the header', rule }];
+    return [...formatProblem(named), { path: 'the header', rule }];
   }
   const problems = header.flatMap((name, index): Problem[] => {
     if (isKnown(index)) {
@@ -87,7 +101,8 @@ export function headerProblems(
     return [{ path: `column ${index + 1}`, rule: `is not a column of ${what}`, ...hintOf(name, missing) }];
   });
   const missing = required.filter((name) => !header.includes(name));
-  return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
+  problems.push(...missing.map((path) => ({ path, rule: 'is a missing column' })));
+  return problems.length === 0 ? [] : [...formatProblem(named), ...problems];
 }
 
 function hintOf(name: string, names: readonly string[]): { hint?: string } {

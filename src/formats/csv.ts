@@ -1,9 +1,17 @@
 import { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
 import { didYouMean } from '../contract/check.ts';
-import type { Problem } from '../errors.ts';
-import { ELEMENT_BYTES_MAX, SAVE_AS, unreadable, utf16Of, validUtf8, withHead } from './bytes.ts';
-import { columnFinder, headerProblems, type NamedColumns } from './csv-header.ts';
+import { isAppError, type Problem } from '../errors.ts';
+import {
+  ELEMENT_BYTES_MAX,
+  SAVE_AS,
+  unreadable,
+  unreadableFor,
+  utf16Of,
+  validUtf8,
+  withHead,
+} from './bytes.ts';
+import { columnFinder, formatProblem, headerProblems, type NamedColumns } from './csv-header.ts';
 import { type Parsed, parsedRows } from './csv-parser.ts';
 import { refuseWorkbook } from './workbook/bounds.ts';
 
@@ -20,10 +28,23 @@ export type CsvRecord = {
 
 /**
  * Yields the records of a CSV (RFC 4180, UTF-8), first the header without blanks. Blank rows, cells of blanks, and columns
- * without a name are no data; a value in such a column is a problem of its row. `names` are columns, by which a header below
- * a title is found. Errors have the path of `here`.
+ * without a name are no data; a value in such a column is a problem of its row. A header below a title is found by the names
+ * of its columns. Errors have the path of `here`.
  */
 export async function* csvRecords(
+  content: AsyncIterable<Uint8Array>,
+  here: () => string,
+  named: NamedColumns,
+): AsyncGenerator<CsvRecord> {
+  try {
+    yield* recordsOf(content, here, named.names);
+  } catch (error) {
+    if (!isAppError(error, 'UNREADABLE')) throw error;
+    throw unreadableFor([...formatProblem(named), ...error.problems]);
+  }
+}
+
+async function* recordsOf(
   content: AsyncIterable<Uint8Array>,
   here: () => string,
   names: readonly string[],
@@ -227,7 +248,10 @@ function lineOf(head: Buffer): Buffer | null {
  * Columns are field paths of the contract, such as `address.line1` and `pay_rate[0].amount`; `more` names others.
  * `what` appears in messages: "a census".
  */
-export type RowKind = { readonly schema: TSchema; readonly more: readonly string[]; readonly what: string };
+export type RowKind = { readonly schema: TSchema; readonly more: readonly string[] } & Pick<
+  NamedColumns,
+  'what' | 'format'
+>;
 
 /** The most array elements per row: enough for a pay history, and a bound on the objects created. */
 const ARRAY_COLUMNS_MAX = 50;
@@ -243,7 +267,12 @@ type FieldSchema = {
 export type Header = ReturnType<typeof readHeader>;
 
 /** Returns the columns of a kind of rows. An array has the columns of its first element. */
-export function columnsOf({ schema, more, what }: RowKind): NamedColumns & { schemas: Map<string, TSchema> } {
+export function columnsOf({
+  schema,
+  more,
+  what,
+  format,
+}: RowKind): NamedColumns & { schemas: Map<string, TSchema> } {
   const schemas = new Map<string, TSchema>();
   const required: string[] = [];
   const add = (path: string, field: FieldSchema, isRequired: boolean): void => {
@@ -260,7 +289,7 @@ export function columnsOf({ schema, more, what }: RowKind): NamedColumns & { sch
     }
   };
   add('', schema as FieldSchema, true);
-  return { names: [...schemas.keys(), ...more], required, what, schemas };
+  return { names: [...schemas.keys(), ...more], required, what, format, schemas };
 }
 
 /** Checks a header and converts its rows. `isReadable`: its rows may be read for their problems. */

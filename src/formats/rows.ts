@@ -26,6 +26,8 @@ export type Columns = {
   readonly list: string;
   readonly required: readonly string[];
   readonly optional: readonly string[];
+  /** The kind of file format that reads a CSV with other columns. Default: none. */
+  readonly format?: string;
   /** The optional columns that are true or false. JSON may send them as such. */
   readonly flags?: readonly string[];
 };
@@ -79,11 +81,12 @@ async function* csvRows(
   through: CsvReader | null,
 ): AsyncGenerator<RowResult> {
   const { required, optional } = columns;
-  const named = { names: [...required, ...optional], required, what: 'this file' };
+  const format = through === null ? columns.format : undefined;
+  const named = { names: [...required, ...optional], required, what: 'this file', format };
   let header: readonly string[] | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(columns, rows));
-  const records = through?.records(bytes) ?? csvRecords(bytes, here, named.names);
+  const records = through?.records(bytes) ?? csvRecords(bytes, here, named);
   for await (const { cells, line, broken, idProblems } of records) {
     if (header === null) {
       header = cells;

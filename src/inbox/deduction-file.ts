@@ -40,8 +40,16 @@ export const DEDUCTIONS_FILE: FileKind = {
     period: ['frequency', 'deductionfrequency', 'freq'],
     taxability: ['taxstatus', 'taxtreatment', 'pretax', 'pretaxposttax', 'tax'],
     coverage_type: ['coveragelevel', 'tier', 'coveragetier'],
-    effective_start: ['startdate', 'begindate', 'deductionstart', 'deductionstartdate', 'coveragestart'],
-    effective_end: ['deductionend', 'deductionenddate', 'coverageend'],
+    effective_start: [
+      'start',
+      'startdate',
+      'startson',
+      'begindate',
+      'deductionstart',
+      'deductionstartdate',
+      'coveragestart',
+    ],
+    effective_end: ['end', 'enddate', 'endson', 'deductionend', 'deductionenddate', 'coverageend'],
   },
   follows: { payroll_code: ['line_of_coverage', 'taxability'] },
 };

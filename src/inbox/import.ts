@@ -32,6 +32,7 @@ export const IMPORT_COLUMNS: Columns = {
   list: 'deductions',
   required: REQUIRED,
   optional: [...FIELDS.filter((field) => !REQUIRED.includes(field)), 'created_at'],
+  format: 'deductions',
 };
 
 /** Rows of one file. Their ids are kept in memory to detect duplicates; the largest payrolls have fewer. */

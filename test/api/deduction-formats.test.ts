@@ -38,6 +38,15 @@ async function propose(running: Running, body: string) {
   return (await post(running, `${FORMAT}/propose`, body)).json;
 }
 
+test("a file with payroll's own headers is refused with the way to a file format", async (t, running) => {
+  const { status, json } = await post(running, '/v1/deductions/import', list(...ROWS));
+  t.equal(status, 422);
+  t.match(
+    describe(json.errors[0]),
+    /^the file: is not in the strict form.*format propose FILE --employer ID" with --kind deductions$/,
+  );
+});
+
 /** Proposes the format of a file, and sets it with what the file lacks. */
 async function confirm(running: Running, body = list(...ROWS), more: object = {}) {
   const { format } = await propose(running, body);

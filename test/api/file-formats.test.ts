@@ -157,7 +157,7 @@ test('a workbook is proposed, confirmed and staged, whatever its content type', 
   const { call } = running;
   t.match(await stage(running, bookOf()), {
     status: 422,
-    json: { errors: [{ rule: /is a workbook, which is read through a file format: propose one/ }] },
+    json: { errors: [{ path: 'the file', rule: /propose a file format/ }, { rule: /is a workbook/ }] },
   });
   const proposed = await call({ method: 'POST', url: `${FORMAT}/propose`, headers: TYPE, body: bookOf() });
   const repairs = { sheet: 'Census', encoding: null, header_line: 2, rows: 1, hidden_rows: 0 };

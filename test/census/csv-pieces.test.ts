@@ -77,7 +77,9 @@ t.test('unknown and duplicate columns are reported', async (t) => {
   const { problems } = await read(text);
   t.strictSame(
     problems.map(({ path }) => path),
-    [18, 19, 20, 21, 22, 23, 'dob'].map((name) => (typeof name === 'number' ? `column ${name}` : name)),
+    ['the file', 18, 19, 20, 21, 22, 23, 'dob'].map((name) =>
+      typeof name === 'number' ? `column ${name}` : name,
+    ),
   );
 });
 

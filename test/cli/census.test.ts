@@ -87,6 +87,10 @@ onEitherEngine('census show --response shows what failed the latest upload, and 
   const name = userInfo().username;
   const read = { action: 'census-sync.read', resource_id: sync_id, employer_id: 'acme', actor_name: name };
   t.match(await reads(), [read, read]);
+  await here(t, env, ['census', 'dismiss', sync_id, '--reason', 'the employer left', '--yes']);
+  const { stdout } = await show();
+  t.match(stdout, /Reason before it was dismissed: /);
+  t.match(stdout, /Dismissed: the employer left/);
 });
 
 onEitherEngine(

@@ -32,7 +32,10 @@ const file = {
 t.test('a person confirms how the first file is read, and stages it', async (t) => {
   const stage = await openConsole(t);
   const page = await stage.opened('/census/oak');
-  await page.getByRole('link', { name: 'set how they are read' }).click();
+  await page.getByLabel('Census (JSON, CSV or Excel file)').setInputFiles(file);
+  await click(page, 'Check');
+  await page.getByText('is a workbook').waitFor();
+  await page.getByRole('link', { name: 'set how such files are read' }).click();
   await page.getByLabel('Census (Excel or CSV file)').setInputFiles(file);
   await click(page, 'Recognize columns');
   await page.getByText('1 employee below the column names in line 1 of the sheet Census.').waitFor();

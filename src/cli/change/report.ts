@@ -179,7 +179,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
   let header: Header | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(rows));
-  for await (const { cells, line, broken, idProblems } of csvRecords(bytes, here, columnsOf(rowKind).names)) {
+  for await (const { cells, line, broken, idProblems } of csvRecords(bytes, here, columnsOf(rowKind))) {
     if (header === null) {
       header = readHeader(cells, rowKind);
       if (header.problems.length > 0) throw unreadableFor(header.problems);

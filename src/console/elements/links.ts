@@ -71,6 +71,11 @@ export function censusPath(employerId: string): string {
   return `/census/${encodeURIComponent(employerId)}`;
 }
 
+/** The path of the page that sets how an employer's census files are read. */
+export function firstFilePath(employerId: string): string {
+  return `${censusPath(employerId)}/first-file`;
+}
+
 /** A run's page, or a path below it. */
 export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;

@@ -6,9 +6,10 @@ import type { ResultOf } from '../../api/operation.ts';
 import { putCensus, validateCensus } from '../../api/operations/census-uploads.ts';
 import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
+import { WHOLE_FILE } from '../../formats/csv-header.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, since } from '../elements/format.ts';
-import { address, censusPath, employeeOf } from '../elements/links.ts';
+import { address, censusPath, employeeOf, firstFilePath } from '../elements/links.ts';
 import { rowProblems, table } from '../elements/list.ts';
 import { type Upload, upload } from '../forms.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -100,7 +101,7 @@ export function uploadForm(employerId: string): Html {
   return html`
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
-      <p>Files with the columns of your HR or payroll system: <a href=${`${censusPath(employerId)}/first-file`}>set how they are read</a>.</p>
+      <p>Files with the columns of your HR or payroll system: <a href=${firstFilePath(employerId)}>set how they are read</a>.</p>
       <p>First, each row is checked and compared with the last upload, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
       <form
         id="upload-form"
@@ -138,10 +139,13 @@ export function uploadForm(employerId: string): Html {
 /** Shows the result of a check with ids and field names, never values. */
 function outcome(report: Report, visit: Visit, digest: string, isOff: boolean): Html {
   const { valid, employees, problem_count, problems } = report;
+  const listed = problems.filter(({ path }) => path !== WHOLE_FILE);
+  const hasOtherForm = listed.length < problems.length;
   const title = `${valid ? 'No problems' : counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
   const rejected = html`
     <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
-    ${problemTable(problems.slice(0, LISTED), problem_count)}
+    ${hasOtherForm && html`<p>Or leave it as it is, and <a href=${firstFilePath(visit.params.employer_id ?? '')}>set how such files are read</a>.</p>`}
+    ${problemTable(listed.slice(0, LISTED), problem_count - problems.length + listed.length)}
   `;
   return html`
     <section class="outcome" aria-labelledby="outcome-title">

@@ -4,7 +4,7 @@ import { CENSUS_FIELDS, getFileFormat, proposeFileFormat } from '../../api/opera
 import { Refusal } from '../../api/problem.ts';
 import { field, hiddenFields, optionsOf } from '../elements/fields.ts';
 import { count, counted, lacksScope } from '../elements/format.ts';
-import { censusPath } from '../elements/links.ts';
+import { firstFilePath } from '../elements/links.ts';
 import { rowProblems, table } from '../elements/list.ts';
 import { upload } from '../forms.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -18,10 +18,6 @@ type Format = NonNullable<Proposal['format']>;
 
 const LISTED = 200;
 const KIND = { kind: 'census' } as const;
-
-export function firstFilePath(employerId: string): string {
-  return `${censusPath(employerId)}/first-file`;
-}
 
 export function firstFilePages(pages: Console): void {
   pages.page('/census/:employer_id/first-file', 'runs:write', async ({ params, may }) => {

@@ -42,8 +42,7 @@ export function refuseOldWorkbook(head: Buffer): void {
 /** Throws UNREADABLE for a workbook where only a CSV is read. */
 export function refuseWorkbook(head: Buffer): void {
   refuseOldWorkbook(head);
-  if (head.indexOf(ZIP) === 0)
-    throw unreadable('', `is a workbook, which is read through a file format: propose one, or ${SAVE_AS}`);
+  if (head.indexOf(ZIP) === 0) throw unreadable('', `is a workbook: ${SAVE_AS}`);
 }
 
 export function memoryRule({ memory }: Pick<WorkbookBounds, 'memory'>): string {

@@ -20,6 +20,7 @@ export const TAKEN_COLUMNS: Columns = {
   required: ['employee_id', 'amount'],
   optional: [...NAMING_FIELDS, 'over'],
   flags: ['over'],
+  format: 'payroll',
 };
 
 const FLAG = ['true', 'false'];

@@ -84,6 +84,7 @@ export const AUDIT_COLUMNS: Columns = {
   list: 'lines',
   required: ['employee_id', 'member_amount'],
   optional: [...NAMING, 'employer_amount'],
+  format: 'payroll',
 };
 
 /** Rows of one file stay in memory, about 250 bytes each. An employer with 100,000 employees has about 300,000. */
