@@ -75,6 +75,8 @@ export const ERROR_CODES = [
 
   /** The write lock was not available in time. Nothing was written. */
   'LOCK_TIMEOUT',
+  /** The client left before its turn. Nothing was changed. */
+  'CALLER_LEFT',
   /** A clean-up took this work for abandoned, because it was late or a clock was changed. Nothing was changed. */
   'ABANDONED',
   /** The engine ended the transaction because of an error that the work caught. Nothing was written. */

@@ -35,6 +35,8 @@ const PROBLEM_OF: Readonly<Record<Exclude<ErrorCode, ProblemCode>, ProblemCode>>
   SCHEDULE_IN_USE: 'CONFLICT',
   SCHEDULE_LEAVES_REST: 'CONFLICT',
   KEY_REUSED: 'CONFLICT',
+  // Nobody reads the response, and it is no failure to log.
+  CALLER_LEFT: 'CONFLICT',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',
   ABANDONED: 'UNAVAILABLE',

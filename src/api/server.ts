@@ -1,6 +1,7 @@
 /** The private listener, for the payroll system and its operators. */
 import fastifyCookie from '@fastify/cookie';
 import fastify, { type FastifyError, type FastifyRequest, type FastifyServerOptions } from 'fastify';
+import { handled } from '../payroll/compute/queue.ts';
 import {
   discountPauses,
   endSlowBodies,
@@ -100,6 +101,12 @@ export function createApi(parts: ApiParts): Api {
   app.addHook('onRequest', createAuthorize(parts, app.failedAttempt));
   app.addHook('onRequest', refuseLimited);
   app.addHook('preHandler', createEmployerLimit(parts));
+  app.addHook('preHandler', (_request, { raw }, done) => {
+    const client = new AbortController();
+    // A request itself closes as soon as its body is read.
+    raw.once('close', () => client.abort());
+    handled(client.signal, done);
+  });
   app.addHook('onSend', async (request, reply) => {
     // The rest of a body that no route reads would keep the connection open.
     if (isBodyPending(request.raw)) reply.header('connection', 'close');

@@ -5,6 +5,7 @@ import type { LedgerQuestion } from '../ledger/checks.ts';
 import type { RunQuestion } from '../payroll/checks/check.ts';
 import { PAYROLL_CHECKS } from '../payroll/checks/list.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
+import { computeInTurn } from '../payroll/compute/queue.ts';
 import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
 import { linesEtagOf } from '../payroll/lifecycle/reviewed.ts';
@@ -39,8 +40,10 @@ export async function readinessOfRun(
   runId: string | null,
   question: LedgerQuestion,
 ): Promise<ReadinessReport> {
-  const computation = await beginComputation(db, runId, run);
-  return readinessOf(db, computation, await summarize(db, computation), question);
+  return computeInTurn(run.employer_id, async () => {
+    const computation = await beginComputation(db, runId, run);
+    return readinessOf(db, computation, await summarize(db, computation), question);
+  });
 }
 
 /**

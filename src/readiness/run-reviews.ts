@@ -4,6 +4,7 @@ import type { Db } from '../database/tables.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
 import { PATIENT } from '../payroll/compute/employees.ts';
+import { computeForAll } from '../payroll/compute/queue.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
 import { type OnPage, type Summary, summarize } from '../payroll/lifecycle/summary.ts';
 import { readDataState } from '../payroll/records/computations.ts';
@@ -51,7 +52,7 @@ export function createRunReviews(db: Db) {
     const state = isOpen ? JSON.stringify(await readDataState(db)) : (freeze_id as string);
     const known = kept.get(runId);
     if (known?.state === state) return known;
-    const review = isOpen ? compute(db, stored) : null;
+    const review = isOpen ? computeForAll(stored.employer_id, () => compute(db, stored)) : null;
     const rows = review === null ? finalEmployees(db, stored) : review.then(({ employees }) => employees);
     const entry: Kept = { state, review, rows, employees: 0 };
     kept.delete(runId);

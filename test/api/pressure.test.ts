@@ -7,8 +7,10 @@ import t, { type Test } from 'tap';
 import type { PressureLimits } from '../../src/api/pressure.ts';
 import { limitReads, type ReadRequest } from '../../src/api/read-slots.ts';
 import { codeOf } from '../../src/errors.ts';
+import { computeInTurn } from '../../src/payroll/compute/queue.ts';
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
 import { eventually } from '../support/eventually.ts';
+import { bodyOn, NOW as PAYROLL_NOW, readyEmployer } from '../support/payroll.ts';
 import { read } from '../support/scrape.ts';
 import { FIRST_TOKEN, start } from './start.ts';
 
@@ -236,4 +238,43 @@ t.test('a request without a slot is refused after 15 s, and one whose client lef
   ]);
   for (const each of uploads) await each.end();
   t.equal((await upload()).state, 'reads', 'the slots are free again');
+});
+
+t.test('a client that leaves while its run waits to be computed gives up its turn', async (t) => {
+  const errors: string[] = [];
+  let received = () => {};
+  const { app, db, call } = await start(t, { now: () => PAYROLL_NOW }, (added) => {
+    added.addHook('preHandler', async () => received());
+    added.addHook('onError', async (_request, _reply, error) => void errors.push(codeOf(error)));
+  });
+  await readyEmployer(t, db);
+  const body = bodyOn('2026-07-17');
+  t.equal((await call({ method: 'PUT', url: '/v1/payroll-runs/known', body })).status, 201);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const computing = Promise.withResolvers<void>();
+  const others = Array.from({ length: 8 }, () => computeInTurn('other', () => computing.promise));
+
+  const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'application/json' };
+  const requests = [
+    ['PUT', 'new', body],
+    ['POST', 'preview', body],
+    ['POST', 'known/finalize', {}],
+  ] as const;
+  for (const [method, path, sent] of requests) {
+    const client = new AbortController();
+    const isReceived = new Promise<void>((resolve) => {
+      received = resolve;
+    });
+    const asked = fetch(`http://127.0.0.1:${port}/v1/payroll-runs/${path}`, {
+      ...{ method, signal: client.signal, body: JSON.stringify(sent) },
+      headers: { ...headers, 'if-match': '"reviewed"' },
+    });
+    await isReceived;
+    client.abort();
+    await t.rejects(asked, { name: 'AbortError' });
+    await eventually(`${path} leaves the queue`, () => errors.splice(0), ['CALLER_LEFT']);
+  }
+  computing.resolve();
+  await Promise.all(others);
 });

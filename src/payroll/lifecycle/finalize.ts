@@ -13,6 +13,7 @@ import { lockHead } from '../../security/audit-chain.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
+import { computeInTurn } from '../compute/queue.ts';
 import { type ApprovalState, approvalFor, approvalMissing, findingHash } from '../records/approvals.ts';
 import { columnsOfBasis, hashOf } from '../records/basis.ts';
 import {
@@ -70,14 +71,26 @@ export async function finalizeRun(
   finalizing: Finalizing,
   checkReadiness: CheckReadiness,
 ): Promise<Finalized> {
-  const { sharedNow } = finalizing;
-  await removeAbandoned(db, sharedNow);
+  await removeAbandoned(db, finalizing.sharedNow);
   const open = await findOpen(db, runId, finalizing);
   if (open.outcome === 'repeated') {
     await confirmDurable(db);
     return open;
   }
-  const computation = await beginComputation(db, runId, bodyOf(open.stored));
+  return computeInTurn(open.stored.employer_id, () =>
+    finalizeOpen(db, open.stored, finalizing, checkReadiness),
+  );
+}
+
+async function finalizeOpen(
+  db: Db,
+  stored: StoredRun,
+  finalizing: Finalizing,
+  checkReadiness: CheckReadiness,
+): Promise<Finalized> {
+  const { sharedNow } = finalizing;
+  const runId = stored.run_id;
+  const computation = await beginComputation(db, runId, bodyOf(stored));
   const freezeId = await beginFreeze(db, computation.basis.earlier, sharedNow);
   try {
     const frozen = await writeLines(db, computation, freezeId, sharedNow);

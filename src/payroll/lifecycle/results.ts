@@ -3,6 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
+import { computeInTurn } from '../compute/queue.ts';
 import { storedBasisOf } from '../records/basis.ts';
 import type { RequestedRun, Run } from '../records/body.ts';
 import { frozenOutcomeOf } from '../records/outcome.ts';
@@ -44,8 +45,10 @@ export async function previewRun(
   requested: RequestedRun,
   onPage?: OnPage,
 ): Promise<RunView> {
-  const computation = await beginComputation(db, runId, requested);
-  return viewComputed({ computation, summary: await summarize(db, computation, onPage) });
+  return computeInTurn(requested.employer_id, async () => {
+    const computation = await beginComputation(db, runId, requested);
+    return viewComputed({ computation, summary: await summarize(db, computation, onPage) });
+  });
 }
 
 /** Returns the view of a computed run. */

@@ -1,0 +1,60 @@
+import t from 'tap';
+import { createQueue, handled } from '../../../src/payroll/compute/queue.ts';
+
+/** A queue with one place, which `hold` takes until it is called; `ran` has the work that proceeded, in order. */
+function createHeldQueue() {
+  const inTurn = createQueue(1);
+  const ran: string[] = [];
+  const { promise, resolve: free } = Promise.withResolvers<void>();
+  const holding = inTurn('held', () => promise);
+  const add = (employerId: string, nth: number) =>
+    inTurn(employerId, async () => {
+      ran.push(`${employerId} ${nth}`);
+    });
+  const finish = async (...added: Promise<void>[]) => {
+    free();
+    await Promise.all([holding, ...added]);
+  };
+  return { inTurn, ran, add, finish };
+}
+
+t.test('an employer with many computations lets those of others proceed', async (t) => {
+  const { ran, add, finish } = createHeldQueue();
+  await finish(add('a', 1), add('a', 2), add('a', 3), add('b', 1), add('c', 1), add('b', 2));
+  t.strictSame(ran, ['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
+});
+
+t.test('at most the given number proceed at once, and one that fails frees its place', async (t) => {
+  const inTurn = createQueue(2);
+  let running = 0;
+  const peaks: number[] = [];
+  const fail = async () => {
+    running += 1;
+    peaks.push(running);
+    await new Promise(setImmediate);
+    running -= 1;
+    throw new Error('cannot be computed');
+  };
+  const all = await Promise.allSettled(['a', 'b', 'c', 'd'].map((employerId) => inTurn(employerId, fail)));
+  t.ok(all.every(({ status }) => status === 'rejected'));
+  t.equal(peaks.length, 4);
+  t.equal(Math.max(...peaks), 2);
+  t.equal(await inTurn('a', async () => 'computed'), 'computed');
+});
+
+t.test('a request whose client leaves is no longer in the queue', async (t) => {
+  const { ran, add, finish } = createHeldQueue();
+  const client = new AbortController();
+  const addHandled = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    handled(client.signal, () => resolve(add('a', 1)));
+    return promise;
+  };
+  const left = t.rejects(addHandled(), { code: 'CALLER_LEFT' });
+  const stayed = add('a', 2);
+  client.abort();
+  await left;
+  await t.rejects(addHandled(), { code: 'CALLER_LEFT' }, 'nor does one enter it');
+  await finish(stayed);
+  t.strictSame(ran, ['a 2']);
+});
