@@ -49,8 +49,10 @@ t.test('a form is sent while its preview still loads, and again after the sessio
 t.test('payroll codes are edited as a table: pasted, changed, removed, and rejected by row', async (t) => {
   const stage = await openPayroll(t);
   const page = await stage.opened('/settings');
-  await page.getByLabel('Employer id').fill('acme');
-  await click(page, 'Show');
+  t.match(await cells(page, 'Employers'), [
+    ['acme', 'biweekly, to Dec 18, 2026', 'Finish the setup: payroll codes, payroll policy'],
+  ]);
+  await page.getByRole('link', { name: 'acme' }).click();
   await page.getByText('No payroll codes', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Edit payroll codes' }).click();
   const chosen = (column: string, row: number) => page.getByLabel(`${column}, row ${row}`).inputValue();
@@ -126,6 +128,7 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   t.equal(other.pay_dates[2].period_end, '2026-01-24');
 
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
+  await page.getByText('Nothing differs from the saved pay schedule.').waitFor();
   await page.getByRole('combobox', { name: 'Year of the pay dates' }).selectOption('2026');
   await click(page, 'Save pay schedule');
   const missing = 'Pay dates are missing: generate them, or add a row';

@@ -65,6 +65,7 @@ t.test('what cannot be saved is named, and the rest is kept for the next try', a
     'monthly',
     'its other employees are paid monthly',
   );
+  await page.getByText(/^12 pay dates of 2026, monthly: /).waitFor();
   await click(page, 'Save and start the first payroll');
   await page.waitForURL('**/runs/birch-weekly-2026-07-17');
 });

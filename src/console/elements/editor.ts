@@ -305,7 +305,9 @@ export function changesOf(list: RowList, saved: readonly Row[], rows: readonly R
       .filter((text) => text !== '')
       .join(', ');
   const before = new Map(saved.map((row) => [keyIn(row), textOf(row)]));
-  const counting = rows.filter((row) => list.needs === undefined || row[list.needs] != null);
+  const counting = rows.filter((row) =>
+    list.needs === undefined ? textOf(row) !== '' : row[list.needs] != null,
+  );
   const after = new Map(counting.map((row) => [keyIn(row), textOf(row)]));
   const added = [...after].filter(([id]) => !before.has(id)).map(([, text]) => text);
   const removed = [...before].filter(([id]) => !after.has(id)).map(([, text]) => text);

@@ -3,7 +3,7 @@ import { Temporal } from 'temporal-polyfill';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { state, type Tone } from '../elements/facts.ts';
 import { age, count, counted, dayOf, difference, money } from '../elements/format.ts';
-import { address, findingPath, runPath } from '../elements/links.ts';
+import { address, findingPath, nameable, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
@@ -11,8 +11,8 @@ import {
   nextDatesLink,
   type Payroll,
   payrollAction,
+  setupLink,
   setupOf,
-  setupPath,
   waitsForAnother,
 } from './payrolls.ts';
 
@@ -81,7 +81,8 @@ export function scheduleOf({ pay_frequency, pay_group }: Payroll): string {
 
 function nameOf(payroll: Payroll): Html {
   const { employer_id } = payroll;
-  return withNote(html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`, scheduleOf(payroll));
+  const link = html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`;
+  return withNote(nameable('employer', employer_id, link), scheduleOf(payroll));
 }
 
 /** Renders the state of a payroll, and when its run was computed last. */
@@ -164,7 +165,7 @@ function waitingFor(payroll: Payroll, { may }: Visit): Content {
 /** Links to the setup of the employer. The next pay dates can wait until a payroll has the last one. */
 function stepsOf(payroll: Payroll, isFirst: boolean): Html[] {
   const parts = isFirst ? setupOf(payroll) : [];
-  const setup = html`<li><a href=${setupPath(payroll.employer_id)}>Finish the setup</a><span class="soft">${`: ${parts.join(', ')}`}</span></li>`;
+  const setup = html`<li>${setupLink(payroll.employer_id, parts)}</li>`;
   const isLast = payroll.missing.includes('next_pay_dates') && payroll.next_pay_date === null;
   return [
     ...(parts.length > 0 ? [setup] : []),

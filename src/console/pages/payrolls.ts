@@ -29,6 +29,11 @@ export function setupPath(employer_id?: string): string {
   return address('/settings/setup', { employer_id });
 }
 
+/** Links to the setup, and names the parts that are missing. */
+export function setupLink(employer_id: string, parts: readonly string[]): Html {
+  return html`<a href=${setupPath(employer_id)}>Finish the setup</a><span class="soft">${`: ${parts.join(', ')}`}</span>`;
+}
+
 /** Returns the missing parts of the setup. The pay dates after the due one are not among them. */
 export function setupOf({ missing }: Payroll): string[] {
   return missing.flatMap((what) => SETUP[what] ?? []);

@@ -11,17 +11,17 @@ import {
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { SIDES } from '../../../formats/payroll-code.ts';
 import type { RowColumn } from '../../elements/editor.ts';
-import { employerChooser } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
 import { count, counted, dayOf, dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address } from '../../elements/links.ts';
+import { address, idLink, nameable } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import type { Api } from '../../performing.ts';
-import { nextStepOf } from '../payrolls.ts';
+import { scheduleOf } from '../payroll-table.ts';
+import { nextStepOf, type Payroll, payrollsOf, setupLink, setupOf } from '../payrolls.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
@@ -69,9 +69,43 @@ export function settingPages({ page }: Console): void {
 async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>Pay schedules list the pay dates of an employer. Payroll codes are the names that payroll uses for the deductions. The payroll policy sets the options of payroll runs.</p>
-    ${await employerChooser(visit, '/settings')}
     ${elsewhere(visit)}
+    ${await employersOf(visit)}
   `;
+}
+
+async function employersOf(visit: Visit): Promise<Html> {
+  const payrolls = [...Map.groupBy(await payrollsOf(visit), ({ employer_id }) => employer_id)].toSorted();
+  if (payrolls.length === 0) return empty('No employers yet');
+  return table(payrolls, { caption: 'Employers', captionHidden: true, stacked: true }, [
+    [
+      'Employer',
+      ([id]) => nameable('employer', id, idLink(address('/settings', { employer_id: id }), id)),
+      'name',
+    ],
+    [
+      'Pay dates',
+      ([, each]) =>
+        each
+          .filter(isDated)
+          .map(
+            (payroll) =>
+              html`<div>${`${scheduleOf(payroll)}, to ${dayText(payroll.last_pay_date ?? '')}`}</div>`,
+          ),
+    ],
+    [
+      'Missing',
+      ([id, each]) => {
+        const parts = [...new Set(each.flatMap(setupOf))];
+        if (parts.length === 0) return null;
+        return visit.may('runs:write') ? setupLink(id, parts) : parts.join(', ');
+      },
+    ],
+  ]);
+}
+
+function isDated({ last_pay_date }: Payroll): boolean {
+  return last_pay_date !== null;
 }
 
 /** Links to the pages that are in the navigation of operators only. Of one employer, or of all. */

@@ -86,14 +86,19 @@ function datesIn(form: Form, { years }: Known, today: string): Pick<Plan, 'years
   };
 }
 
-/** Takes versions, newest first. Returns the one in effect on a day and the later ones, newest first. */
+/** Takes versions, newest first. Returns the one in effect on a day, from that day on, and the later ones. */
 function fromOn<V extends { effective_from: string }>(day: string, versions: readonly V[]): V[] {
   const current = versions.findIndex(({ effective_from }) => effective_from <= day);
-  return versions.slice(0, current < 0 ? undefined : current + 1);
+  return versions
+    .slice(0, current < 0 ? undefined : current + 1)
+    .map((version) => ({
+      ...version,
+      effective_from: version.effective_from > day ? version.effective_from : day,
+    }));
 }
 
 /** Saves a plan. Returns the problem of the first part that is refused; what was saved before it stays. */
-export async function savePlan({ api, today }: Visit, employer_id: string, plan: Plan) {
+export async function savePlan({ api }: Visit, employer_id: string, plan: Plan) {
   const { frequency: pay_frequency, years, codes, policies } = plan;
   const params = { employer_id };
   const tried = async (call: Promise<unknown>): Promise<ProblemDetails | undefined> =>
@@ -107,7 +112,7 @@ export async function savePlan({ api, today }: Visit, employer_id: string, plan:
   }
   for (const { effective_from, recoup, ...policy } of policies.toReversed()) {
     const options = Object.fromEntries(OPTION_NAMES.map((name) => [name, policy[name]]));
-    const body = { ...options, recoup, effective_from: effective_from > today ? effective_from : today };
+    const body = { ...options, recoup, effective_from };
     const problem = await tried(api.perform(putPayrollPolicy, { params, body }));
     if (problem !== undefined) return problem;
   }
@@ -134,11 +139,11 @@ export async function planShown(visit: Visit, employer_id: string, plan: Plan): 
   if (years.length === 0 && codes.length === 0 && policies.length === 0)
     return html`<p class="hint">Saving adds nothing yet.</p>`;
   return html`
-    <section class="card" aria-labelledby="plan">
+    <section aria-labelledby="plan">
       <h2 id="plan">Saving adds</h2>
       ${years.map((each) => yearShown(each, plan))}
       ${codes.length > 0 && (await codesShown(visit, employer_id, codes, from ?? ''))}
-      ${policies.length > 0 && html`<details><summary>${`The payroll policy of ${from}, from today`}</summary>${settings.policyTable(policies)}</details>`}
+      ${policies.length > 0 && html`<details><summary>${`The payroll policy of ${from}`}</summary>${settings.policyTable(policies)}</details>`}
       ${first !== undefined && html`<p>${`The first payroll is that of ${dayText(first)}.`}</p>`}
     </section>
   `;

@@ -25,10 +25,14 @@ export function setupPages({ page, action }: Console): void {
 
   action(`${PATH}/preview`, 'runs:write', async (act) => {
     const { employer_id = '' } = act.form;
-    return planShown(act, employer_id, await planOf(act, act.form, await readKnown(act.api, employer_id)));
+    return shown(act, employer_id, act.form, await readKnown(act.api, employer_id));
   });
 
   action(PATH, 'runs:write', saved);
+}
+
+async function shown(visit: Visit, employer_id: string, form: Form, known: Known): Promise<Html> {
+  return planShown(visit, employer_id, await planOf(visit, form, known));
 }
 
 /** Saves what is shown, and opens the first payroll if the button says so. What was saved stays when a later part is refused. */
@@ -67,14 +71,15 @@ async function stepsAndForm(
 ): Promise<Html> {
   const { query, may } = visit;
   const lacks = await lacksOf(visit, employer_id, payrolls);
-  const isLacking = lacks.frequencies.length > 0 || lacks.sources.length > 0;
+  const hasForm =
+    lacks.hasCensus && (lacks.frequencies.length > 0 || lacks.sources.length > 0 || problem !== undefined);
   return html`
     <div id="setup">
       ${savedNotice({ saved: query.staged }, '/', 'All payrolls', 'Your census is staged.')}
       ${savedNotice(query, '/', 'All payrolls')}
-      ${table(await stepsOf(visit, employer_id, payrolls, lacks), { caption: 'Steps', captionHidden: true, stacked: true }, STEP_COLUMNS)}
+      ${table(await stepsOf(visit, employer_id, payrolls, lacks, hasForm), { caption: 'Steps', captionHidden: true, stacked: true }, STEP_COLUMNS)}
       ${!lacks.hasCensus && (may('census:write') ? uploadForm(employer_id) : html`<p>${lacksScope('To upload the census', 'census:write')}</p>`)}
-      ${lacks.hasCensus && (isLacking || problem !== undefined) && settingsForm(employer_id, lacks, typed, problem)}
+      ${hasForm && (await settingsForm(visit, employer_id, lacks, typed, problem))}
     </div>
   `;
 }
@@ -127,6 +132,7 @@ async function stepsOf(
   employer_id: string,
   payrolls: readonly Payroll[],
   { known, hasCensus, frequencies, hasRun }: Lacks,
+  hasForm: boolean,
 ): Promise<Step[]> {
   const { api, may } = visit;
   const [staged] = may('census:read')
@@ -167,7 +173,9 @@ async function stepsOf(
     {
       ...{ name: 'First payroll', isDone: hasRun },
       detail:
+        // The form has a button that starts it.
         hasCensus &&
+        (hasRun || !hasForm) &&
         dated &&
         payrollAction(
           dated,
@@ -179,12 +187,13 @@ async function stepsOf(
 }
 
 /** Renders the form for what is missing, with a preview of what it saves. */
-function settingsForm(
+async function settingsForm(
+  visit: Visit,
   employer_id: string,
-  { frequencies, sources, hasRun }: Lacks,
+  { known, frequencies, sources, hasRun }: Lacks,
   typed: Form = {},
   problem?: ProblemDetails,
-): Html {
+): Promise<Html> {
   const specs: Specs = {
     ...(frequencies.length > 0 && {
       pay_frequency: {
@@ -204,22 +213,25 @@ function settingsForm(
       },
     }),
   };
-  const { summary, fieldOf } = filledForm(
-    specs,
-    { ...RULE_DEFAULTS, pay_frequency: frequencies[0], ...typed },
-    problem,
-  );
+  const [pay_frequency] = frequencies;
+  const values = { ...RULE_DEFAULTS, ...(pay_frequency !== undefined && { pay_frequency }), ...typed };
+  const { summary, fieldOf } = filledForm(specs, values, problem);
   return html`
     <form id="settings" class="card" novalidate aria-label="Settings" hx-post=${PATH} hx-target="#setup" hx-swap="outerHTML">
       ${summary}
       ${hiddenFields({ employer_id })}
       <div class="fields">${Object.keys(specs).map(fieldOf)}</div>
       ${frequencies.length > 0 && html`<p class="hint">Pay dates are set for two years. A date on a weekend or a federal bank holiday moves to the business day before it.</p>`}
-      ${preview('settings', `${PATH}/preview`)}
+      ${preview('settings', `${PATH}/preview`, await shown(visit, employer_id, formOf(values, specs), known))}
       <div class="actions">
         ${!hasRun && html`<button type="submit" name="do" value="start">Save and start the first payroll</button>`}
         <button type="submit" class=${hasRun ? undefined : 'quiet'}>Save</button>
       </div>
     </form>
   `;
+}
+
+/** Returns the values of the fields that the form has. */
+function formOf(values: Form, specs: Specs): Form {
+  return Object.fromEntries(Object.entries(values).filter(([name, value]) => name in specs && value !== ''));
 }
