@@ -3,7 +3,7 @@
  * dates of birth could be guessed from plain hashes, so the hash has a key and includes the employee id.
  */
 import type { Organization } from '../contract/census.ts';
-import type { Employee } from '../contract/employee.ts';
+import { type Employee, ssnDigits } from '../contract/employee.ts';
 import { FINGERPRINT_BYTES, type Hasher } from '../security/hashing.ts';
 
 /** The fields compared. Their order is the stored order: append only. */
@@ -38,10 +38,11 @@ export const ORGANIZATION_ROW = '';
 /** An absent field, and every field that an older release did not have. */
 const ABSENT = Buffer.alloc(FINGERPRINT_BYTES);
 
-/** An SSN is the same with and without dashes. */
+/** An SSN is the same with and without dashes. Zeros or words instead of one are an absent SSN. */
 export function fingerprintEmployee(hasher: Hasher, employerId: string, employee: Employee): Buffer {
-  const { ssn } = employee;
-  const compared = ssn === undefined ? employee : { ...employee, ssn: ssn.replace(/[\s-]/g, '') };
+  const { ssn, ...others } = employee;
+  const digits = ssn === undefined ? null : ssnDigits(ssn);
+  const compared: Employee = digits === null ? others : { ...others, ssn: digits };
   return fingerprint(hasher, [employerId, employee.employee_id], EMPLOYEE_FIELDS, compared);
 }
 

@@ -18,6 +18,7 @@ const WEEK_HOURS = 168;
 const HOURLY_MAX = 1_000_00n;
 const YEARLY_MIN = 1_000_00n;
 
+const OR_EMPTY = 'Correct it, or leave it empty if it is unknown';
 const LOST_ZEROS = 'A spreadsheet may have removed its first zeros';
 
 type Warn = (path: string, rule: string) => void;
@@ -107,9 +108,9 @@ function warnOfSsn(ssn: string | undefined, warn: Warn, seen: (digits: string) =
   if (ssn === undefined) return;
   const digits = ssn.replace(/[\s-]/g, '');
   if (!/^\d{9}$/.test(digits)) {
-    warn('ssn', `does not have nine digits${/^\d{7,8}$/.test(digits) ? `. ${LOST_ZEROS}` : ''}`);
-  } else if (/^0+$/.test(digits)) warn('ssn', 'is all zeros');
-  else if (/^(\d)\1+$/.test(digits)) warn('ssn', 'is one digit nine times');
+    warn('ssn', `does not have nine digits. ${/^\d{7,8}$/.test(digits) ? LOST_ZEROS : OR_EMPTY}`);
+  } else if (/^0+$/.test(digits)) warn('ssn', `is all zeros. ${OR_EMPTY}`);
+  else if (/^(\d)\1+$/.test(digits)) warn('ssn', `is one digit nine times. ${OR_EMPTY}`);
   else {
     const row = seen(digits);
     if (row !== null) warn('ssn', `is the same as ${employeePath(row)}.ssn`);

@@ -68,6 +68,12 @@ export const employee = compile(Employee);
 /** Nine digits in the usual forms: `123-45-6789`, `123 45 6789`, `123456789`. */
 const SSN = /(?<!\d)(?:\d{9}|\d{3}([- ])\d{2}\1\d{4})(?!\d)/g;
 
+/** Returns the nine digits of an SSN with the zeros that a spreadsheet removed; null for zeros and words instead of one. */
+export function ssnDigits(ssn: string): string | null {
+  const digits = ssn.replace(/[\s-]/g, '');
+  return /^\d{7,9}$/.test(digits) && !/^(\d)\1+$/.test(digits) ? digits.padStart(9, '0') : null;
+}
+
 /** Returns `***-**-6789`, whatever the form. Shows no digits if four would be all of them. */
 export function maskSsn(ssn: string): string {
   const digits = ssn.replace(/\D/g, '');

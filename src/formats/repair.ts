@@ -338,6 +338,9 @@ function leavingOut({ leave_out }: FileFormat, keys: readonly string[], repairs:
 /** Words for no value, in fields whose values are not names. */
 const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
 
+/** Zeros, words and masks instead of an SSN. */
+const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
+
 /** Spreadsheets mark a number that is stored as a text. */
 const TEXT_MARK = /^="([^"]*)"$/;
 
@@ -362,6 +365,8 @@ function cellRepair(kind: FileKind, field: string, { today, is1904 }: Dates): (c
     const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
     if (!hasMeaning || checker === null) return written;
     if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
+    // Before zeros are added at its front.
+    if (meant === 'ssn' && NO_SSN.test(bare)) return { value: '', rule: 'no-value' };
     const asIn1900 = meantFor(schema as object, bare, today);
     const isLater = is1904 && asIn1900?.rule === 'date-serial';
     const repaired = isLater

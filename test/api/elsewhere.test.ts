@@ -210,6 +210,8 @@ onEitherEngine('an id of another person in the census of another employer is ref
   t.equal((await put('same', [person])).status, 200, 'the same person is a transfer or has two jobs');
   const written = { ...person, ssn: '123456789' };
   t.equal((await put('same', [written])).status, 200, 'an SSN without dashes is no difference');
+  for (const ssn of ['000-00-0000', '999-99-9999', 'N/A', 'on file'])
+    t.equal((await put('same', [{ ...person, ssn }])).status, 200, `${ssn} is no SSN`);
   const absent = { ...census, employees: [{ ...sample, ...withoutSsn }] };
   t.equal(
     (await call({ method: 'PUT', url: '/v1/employers/same/census', body: absent })).status,

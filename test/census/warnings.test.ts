@@ -25,8 +25,8 @@ const CASES: readonly (readonly [fields: Partial<Employee>, warning: RegExp | nu
   ...['12-34-567', '1.23E+07', 'on file', '0123456789', '12345678'].map(
     (ssn) => [{ ssn }, /^employees\[0\]\.ssn does not have nine digits/] as const,
   ),
-  [{ ssn: '000-00-0000' }, /^employees\[0\]\.ssn is all zeros$/],
-  [{ ssn: '999-99-9999' }, /^employees\[0\]\.ssn is one digit nine times$/],
+  [{ ssn: '000-00-0000' }, /^employees\[0\]\.ssn is all zeros\. Correct it, or leave it empty/],
+  [{ ssn: '999-99-9999' }, /^employees\[0\]\.ssn is one digit nine times\. Correct it/],
   ...['012345678', '012-34-5678', '012 34 5678'].map((ssn) => [{ ssn }, null] as const),
   [
     { dob: '2021-01-01', hire_date: '2020-02-03', ...paid({ effective_start: '2022-01-01' }) },
