@@ -18,7 +18,15 @@ import { runPath } from './elements/links.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
 import { showNames } from './names.ts';
-import { type Api, createApi, type NamedInput, rejectionOf, sendArchive, sendCsv } from './performing.ts';
+import {
+  type Api,
+  createApi,
+  type Input,
+  type NamedInput,
+  rejectionOf,
+  sendArchive,
+  sendCsv,
+} from './performing.ts';
 import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
 /** The console has the parts of the operations that its pages perform. */
@@ -110,6 +118,22 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
       app.get(url, options(scope), async (request, reply) => {
         const visit = visitOf(request, parts);
         return sendResult(reply, await showNames(await show(visit), visit));
+      });
+    },
+    /**
+     * Declares a button that performs an operation with the fields of its form: `POST url`. `go` returns the path that the
+     * browser opens next.
+     */
+    button<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+      url: string,
+      op: Operation<P, Q, B, R>,
+      go: (params: Texts, result: R) => string,
+    ): void {
+      app.post(url, options(op.scope), async (request, reply) => {
+        const { api, params } = visitOf(request, parts);
+        const body = textsOf(request.body) as NonNullable<Input<P, Q, B>['body']>;
+        const result = await api.perform(op, op.body === undefined ? {} : { body });
+        return sendResult(reply, { go: go(params, result) });
       });
     },
     /** Declares a download of a list's rows: `GET url`. `show` returns the list's parameters, and the name of the file. */

@@ -35,7 +35,7 @@ const FETCHED =
 const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. A sync that you start here uploads it at once.</p>`;
 const NOT_REQUESTED_OFF = html`<p>It requests one when it needs it. While sending is off, a sync uploads nothing and ends as dismissed.</p>`;
 
-export function censusPages({ page, action }: Console): void {
+export function censusPages({ page, button }: Console): void {
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
     const { response: sync_id, dismiss, release, erase, erased, requested, saved, ...query } = visit.query;
@@ -79,26 +79,15 @@ export function censusPages({ page, action }: Console): void {
     return { title: `Census of ${employer_id}`, body };
   });
 
-  action('/census/:employer_id/sync', 'census:write', async ({ api, params }) => {
-    await api.perform(syncCensus);
-    return { go: address(censusPath(params.employer_id ?? ''), { requested: 'true' }) };
-  });
-
-  action('/census/:employer_id/erase', 'census:write', async ({ api, params, form }) => {
-    const erased = await api.perform(eraseCensus, { body: { reason: form.reason ?? '' } });
-    return { go: address(censusPath(params.employer_id ?? ''), { erased: erased.censuses }) };
-  });
-
-  action('/census/:employer_id/syncs/:sync_id/dismiss', 'census:write', async ({ api, params, form }) => {
-    await api.perform(dismissCensusSync, { body: { reason: form.reason ?? '' } });
-    return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
-  });
-
-  action('/census/:employer_id/syncs/:sync_id/release', 'runs:approve', async ({ api, params, form }) => {
-    const { reason = '', census_id } = form;
-    await api.perform(releaseCensusSync, { body: { reason, census_id } });
-    return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
-  });
+  const to = ({ employer_id = '' }: Visit['params'], query: object) =>
+    address(censusPath(employer_id), { ...query });
+  const saved = (params: Visit['params']) => to(params, { saved: 'true' });
+  button('/census/:employer_id/sync', syncCensus, (params) => to(params, { requested: 'true' }));
+  button('/census/:employer_id/erase', eraseCensus, (params, { censuses }) =>
+    to(params, { erased: censuses }),
+  );
+  button('/census/:employer_id/syncs/:sync_id/dismiss', dismissCensusSync, saved);
+  button('/census/:employer_id/syncs/:sync_id/release', releaseCensusSync, saved);
 }
 
 function notRequested(isOff: boolean): Html {

@@ -22,7 +22,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'type', label: 'Type', choices: choicesOf(NOTIFICATION_FILTERS.type) },
 ];
 
-export function notificationPages({ page, action }: Console): void {
+export function notificationPages({ page, button }: Console): void {
   page(
     PATH,
     'metrics:read',
@@ -46,15 +46,8 @@ export function notificationPages({ page, action }: Console): void {
     'refused',
   );
 
-  action(`${PATH}/:notification_id/retry`, 'events:write', async ({ api }) => {
-    await api.perform(retryNotification);
-    return { go: address(PATH, { done: 'retry' }) };
-  });
-
-  action(`${PATH}/test`, 'events:write', async ({ api }) => {
-    await api.perform(testNotification);
-    return { go: address(PATH, { done: 'test' }) };
-  });
+  button(`${PATH}/:notification_id/retry`, retryNotification, () => address(PATH, { done: 'retry' }));
+  button(`${PATH}/test`, testNotification, () => address(PATH, { done: 'test' }));
 }
 
 function listOf(rows: readonly Notification[], mayWrite: boolean): Html {

@@ -14,7 +14,7 @@ import { dataOrNull } from '../performing.ts';
 const PATH = '/sessions';
 type Session = RowOf<typeof listSessions>;
 
-export function sessionPages({ page, action }: Console): void {
+export function sessionPages({ page, action, button }: Console): void {
   page(PATH, 'self', async ({ api, now, caller, query: { cursor, ended } }) => {
     const { data, next_cursor } = await api.perform(listSessions, { query: { limit: PAGE_ROWS, cursor } });
     const hasOthers =
@@ -40,10 +40,7 @@ export function sessionPages({ page, action }: Console): void {
     return { go: address(PATH, { ended: 'one' }) };
   });
 
-  action(`${PATH}/end-others`, 'self', async ({ api }) => {
-    await api.perform(endOtherSessions);
-    return { go: address(PATH, { ended: 'others' }) };
-  });
+  button(`${PATH}/end-others`, endOtherSessions, () => address(PATH, { ended: 'others' }));
 }
 
 /** Renders what the user's token permits. */

@@ -22,7 +22,7 @@ import { ACCEPTED_COLUMN, CHANGE_COLUMN, type Change, KINDS, STATES } from './la
 /** Waiting changes of one employee that are read. */
 const WAITING_READ = 50;
 
-export function changePages({ page, action }: Console): void {
+export function changePages({ page, action, button }: Console): void {
   page('/changes/:change_id', 'changes:read', async (visit) => {
     const { api, query, may } = visit;
     // Each read of personal data is recorded, so this runs only when the user requested it.
@@ -61,15 +61,9 @@ export function changePages({ page, action }: Console): void {
     return { go: address(changePath(change_id), { saved: 'true' }) };
   });
 
-  action('/changes/:change_id/cancel', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
-    await api.perform(cancelEmployeeChange, { body: { reason: form.reason ?? '' } });
-    return { go: address(changePath(change_id), { saved: 'true' }) };
-  });
-
-  action('/changes/:change_id/release', 'changes:write', async ({ api, params: { change_id = '' } }) => {
-    await api.perform(releaseEmployeeChange);
-    return { go: address(changePath(change_id), { saved: 'true' }) };
-  });
+  const saved = ({ change_id = '' }: Visit['params']) => address(changePath(change_id), { saved: 'true' });
+  button('/changes/:change_id/cancel', cancelEmployeeChange, saved);
+  button('/changes/:change_id/release', releaseEmployeeChange, saved);
 }
 
 /** Reports whether payroll runs count a change: it is not only of contact data, and its employee is in the roster. */

@@ -20,7 +20,7 @@ import { advice, consequence, dayIn, effectLabel, messageFor } from './labels.ts
 type Event = ResultOf<typeof getEvent>;
 type Conflicts = Event['conflicts'];
 
-export function eventPages({ page, action }: Console): void {
+export function eventPages({ page, button }: Console): void {
   page('/events/:event_id', 'events:read', async (visit) => {
     const { api, params, query, may, today } = visit;
     const { event_id = '' } = params;
@@ -44,15 +44,9 @@ export function eventPages({ page, action }: Console): void {
     return { title: `Event ${event_id}`, body };
   });
 
-  action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
-    await api.perform(reprocessEvent);
-    return { go: address(eventPath(event_id), { saved: 'true' }) };
-  });
-
-  action('/events/:event_id/dismiss', 'events:write', async ({ api, params: { event_id = '' }, form }) => {
-    await api.perform(dismissEvent, { body: { reason: form.reason ?? '' } });
-    return { go: address(eventPath(event_id), { saved: 'true' }) };
-  });
+  const saved = ({ event_id = '' }: Visit['params']) => address(eventPath(event_id), { saved: 'true' });
+  button('/events/:event_id/reprocess', reprocessEvent, saved);
+  button('/events/:event_id/dismiss', dismissEvent, saved);
 }
 
 /** An event without a page is found in the list. */

@@ -21,7 +21,7 @@ import { outlineOf } from './run.ts';
 import { stateOf, voidApprovalOf } from './state.ts';
 import { breakdown } from './totals.ts';
 
-export function approvalPages({ page, part, action }: Console): void {
+export function approvalPages({ page, part, action, button }: Console): void {
   const scope = 'runs:approve';
 
   page('/runs/:run_id/approve', scope, async (visit) => {
@@ -50,10 +50,9 @@ export function approvalPages({ page, part, action }: Console): void {
     return approved === 'void' ? approvalForm(runId, form, { problem }) : finalizing(act, form, problem);
   });
 
-  action('/runs/:run_id/approval/withdraw', scope, async ({ api, params: { run_id = '' } }) => {
-    await api.perform(withdrawPayrollRunApproval);
-    return { go: address(runPath(run_id), { withdrawn: 'true' }) };
-  });
+  button('/runs/:run_id/approval/withdraw', withdrawPayrollRunApproval, ({ run_id = '' }) =>
+    address(runPath(run_id), { withdrawn: 'true' }),
+  );
 }
 
 /** Returns why the user cannot approve finalizing or voiding a run, and what else the user can do; null if they can. */

@@ -32,7 +32,7 @@ type Approval = ResultOf<typeof listPayrollRunApprovals>['approvals'][number];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
 
-export function finalizePages({ page, part, action }: Console): void {
+export function finalizePages({ page, part, action, button }: Console): void {
   const scope = 'runs:write';
 
   page('/runs/:run_id/finalize', scope, async (visit) => {
@@ -59,10 +59,7 @@ export function finalizePages({ page, part, action }: Console): void {
     return problem === undefined ? { go: path } : review(act, act.form, problem);
   });
 
-  action('/runs/:run_id/delete', scope, async ({ api, params: { run_id } }) => {
-    await api.perform(deletePayrollRun);
-    return { go: address('/runs', { deleted: run_id }) };
-  });
+  button('/runs/:run_id/delete', deletePayrollRun, ({ run_id }) => address('/runs', { deleted: run_id }));
 }
 
 /** Shows the run as it is now. `reviewed`: what the user saw before, and the reason they typed. */
