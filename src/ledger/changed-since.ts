@@ -15,6 +15,27 @@ export async function hasFactsAfter(db: Db, employerId: string, position: number
   return rows.length > 0;
 }
 
+/** Positions that one query looks at, so that no other request waits for it. */
+const POSITIONS_AT_ONCE = 10_000;
+
+/** Yields the employees that have or had an employment with an employer and about whom facts arrived after a position, up to another. */
+export async function* employeesWithFacts(
+  db: Db,
+  employerId: string,
+  { after, upTo }: { after: number; upTo: number },
+): AsyncGenerator<string[]> {
+  const employees = sql`select employee_id from roster where employer_id = ${employerId}`;
+  for (let from = after; from < upTo; from += POSITIONS_AT_ONCE) {
+    const range = sql`position > ${from} and position <= ${Math.min(from + POSITIONS_AT_ONCE, upTo)}`;
+    const { rows } = await sql<{ employee_id: string }>`
+      select employee_id from roster_facts where ${range} and employee_id in (${employees})
+      union select employee_id from deduction_versions where ${range} and employee_id in (${employees})
+      union select employee_id from deductions where employee_id in (${employees})
+        and deduction_id in (select deduction_id from deduction_assignments where ${range})`.execute(db);
+    yield rows.map(({ employee_id }) => employee_id);
+  }
+}
+
 /** Returns the employers for which `hasFactsAfter` is true. It costs as much as there are facts after the position. */
 export async function employersWithFactsAfter(db: Db, position: number): Promise<Set<string>> {
   const { rows } = await sql<{ employer_id: string }>`

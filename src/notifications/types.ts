@@ -61,7 +61,7 @@ export const NOTIFICATIONS = {
       `Payroll run ${run_id} of employer ${employer_id} for ${pay_date} was voided. Its deductions no longer count.`,
   ),
   'run.outdated': type(
-    'A fact of the employer, or a report of amounts taken, arrived after the readiness of an open run was read',
+    'A fact or a report of amounts taken about an employee of an open run arrived after its readiness was read',
     run,
     ({ run_id }) => runSubject(run_id),
     ({ run_id, employer_id, pay_date }) =>

@@ -120,6 +120,24 @@ export async function isChangeRecordedAfter(
   return row !== undefined;
 }
 
+/** Returns the resources on which an action was recorded for an employer after a record. */
+export async function resourcesRecordedAfter(
+  db: Db,
+  employerId: string,
+  recordId: number,
+  action: Action,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audit_records')
+    .select('resource_id')
+    .distinct()
+    .where('employer_id', '=', employerId)
+    .where('record_id', '>', recordId)
+    .where('action', '=', action)
+    .execute();
+  return rows.flatMap(({ resource_id }) => resource_id ?? []);
+}
+
 /** Returns the employers for which an action was recorded after a record. */
 export async function employersRecordedAfter(db: Db, recordId: number, action: Action): Promise<string[]> {
   const rows = await db

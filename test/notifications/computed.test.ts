@@ -133,7 +133,7 @@ onEitherEngine('missing events are told once, until one arrives', async (t) => {
 });
 
 onEitherEngine(
-  'a run is outdated once by a fact or a report of its employer, until it is read again',
+  'a run is outdated once by a fact or a report of its employees, until it is read again',
   async (t) => {
     const { db, put, get, post, finalized } = await startPayroll(t);
     await finalized('before', {
@@ -167,6 +167,42 @@ onEitherEngine(
     t.strictSame(await told(db), [outdated, outdated]);
   },
 );
+
+onEitherEngine('facts outdate a run of an employee who was, is or may be in it', async (t) => {
+  const { db, put, get } = await startPayroll(t);
+  await employ(db, 'emp-weekly', { pay_frequency: 'weekly' });
+  await employ(db, 'emp-left', { termination_date: '2026-01-31' });
+  await setSchedules(db, [schedule(), schedule({ pay_frequency: 'weekly' })]);
+  t.equal((await put('r')).status, 201);
+  t.equal((await put('off', { kind: 'off_cycle', employee_ids: ['emp-1'] })).status, 201);
+  await adopt(db);
+  let last = 0;
+  const tell = createOutdatedRuns(db);
+  const outdates = async (what: string, ...expected: string[]) => {
+    await tell(NOW);
+    const runs = (await told(db)).slice(last).map(([, data]) => (data as { run_id: string }).run_id);
+    t.strictSame(runs.sort(), expected, what);
+    last += runs.length;
+    for (const run of ['r', 'off']) t.equal((await get(`/${run}/readiness`)).status, 200);
+  };
+  await outdates('nobody read it');
+  await deduct(db, 'evt-weekly', { id: 'ded-weekly', employee_id: 'emp-weekly' });
+  await outdates('another pay frequency');
+  await deduct(db, 'evt-left', { id: 'ded-left', employee_id: 'emp-left' });
+  await outdates('an employee who left before the period');
+  await deduct(db, 'evt-dental', { id: 'ded-2', employee_id: 'emp-2' });
+  await outdates('an employee whom the off-cycle run does not name', 'r');
+  await employ(db, 'emp-new', { hire_date: '2026-07-01' });
+  await outdates('a hire', 'r');
+  await employ(db, 'emp-unclear', { pay_frequency: null });
+  await outdates('an employee without a pay frequency', 'r');
+  await employ(db, 'emp-2', { pay_frequency: 'weekly' });
+  await outdates('an employee who leaves the run', 'r');
+  await deduct(db, 'evt-again', { id: 'ded-2', employee_id: 'emp-2' });
+  await outdates('an employee who left the run');
+  await deduct(db, 'evt-more', { id: 'ded-1', employee_id: 'emp-1' });
+  await outdates('an employee of both', 'off', 'r');
+});
 
 onEitherEngine('a run that is read again is still outdated by what arrived before', async (t) => {
   const { db, put, get } = await startPayroll(t);

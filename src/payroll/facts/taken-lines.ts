@@ -30,6 +30,25 @@ export const TakenLine = component(
 );
 export type TakenLine = Static<typeof TakenLine>;
 
+/** Employees read at once. */
+const EMPLOYEES_AT_ONCE = 500;
+
+/** Yields the employees that recorded reports on a run name. */
+export async function* employeesReported(db: Db, runId: string): AsyncGenerator<string[]> {
+  for (let last: string | undefined = ''; last !== undefined; ) {
+    const rows: { employee_id: string }[] = await recordedLines(db)
+      .select('employee_id')
+      .distinct()
+      .where('taken_lines.run_id', '=', runId)
+      .where('employee_id', '>', last)
+      .orderBy('employee_id')
+      .limit(EMPLOYEES_AT_ONCE)
+      .execute();
+    yield rows.map(({ employee_id }) => employee_id);
+    last = rows.at(-1)?.employee_id;
+  }
+}
+
 const linePage = pagesBy('taken-lines', {
   'taken_lines.report': Type.Integer({ minimum: 1 }),
   employee_id: Type.String(),

@@ -1,18 +1,25 @@
-/** Tells that an open run may have changed since its readiness was read. It computes nothing. */
+/** Tells that an open run may have changed since its readiness was read. It computes no line. */
 import { setTimeout } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { isAppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { employersWithFactsAfter, hasFactsAfter } from '../../ledger/changed-since.ts';
+import { employeesWithFacts, employersWithFactsAfter, hasFactsAfter } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { forget, knownBy, noteRead, readKnown } from '../../notifications/known.ts';
 import { isTold, lockSubjects, notify } from '../../notifications/store.ts';
 import { runSubject } from '../../notifications/types.ts';
 import { readHead } from '../../security/audit-chain.ts';
-import { employersRecordedAfter, isChangeRecordedAfter } from '../../security/audit-list.ts';
-import { notifiedRun, type StoredRun } from '../records/runs.ts';
+import {
+  employersRecordedAfter,
+  isChangeRecordedAfter,
+  resourcesRecordedAfter,
+} from '../../security/audit-list.ts';
+import { createMembers } from '../compute/members.ts';
+import { employeesReported } from '../facts/taken-lines.ts';
+import { findRun, notifiedRun, type StoredRun } from '../records/runs.ts';
 
 /** Everything up to a position of the ledger and an audit record. */
 const STATE = { position: Type.Integer(), record: Type.Integer() };
@@ -58,7 +65,7 @@ export async function noteReadinessRead(db: Db, read: Read): Promise<void> {
 /** Reports whether a read ended before the first one that is known began, or after changes since the last one. */
 async function addsTo(db: Db, known: Read, read: Read): Promise<boolean> {
   if (read.position < known.position || read.record < known.record) return true;
-  return isOutdated(db, { ...known, ...known.last });
+  return hasChanged(db, { ...known, ...known.last });
 }
 
 /** Keeps the first read until what arrived after it is told, so no later read hides that. */
@@ -85,11 +92,12 @@ export function createOutdatedRuns(db: Db): (now: Date) => Promise<void> {
     const changed = looked === null ? new Set<string>() : await employersChangedAfter(db, looked.at, at);
     for (const [subject, text] of reads) {
       const read = parseRead(text, subject);
-      if (looked?.reads.get(subject) === text && !changed.has(read.employer_id)) continue;
-      if (await isOutdated(db, read)) {
+      const before = looked?.reads.get(subject) === text ? looked.at : null;
+      if (before !== null && !changed.has(read.employer_id)) continue;
+      if (await isOutdated(db, read, before ?? read, at)) {
         const { last, ...rest } = read;
         // What the last read knew was told with it, unless there is more.
-        const next = last !== undefined && !(await isOutdated(db, { ...rest, ...last })) ? last : null;
+        const next = last !== undefined && !(await isOutdated(db, rest, last, at)) ? last : null;
         await transact(db, async (trx) => {
           await lockSubjects(trx, [subject]);
           // It was read again, or another sidecar told it.
@@ -111,7 +119,28 @@ async function employersChangedAfter(db: Db, from: DataState, to: DataState): Pr
   return new Set([...facts, ...reports]);
 }
 
-async function isOutdated(db: Db, { employer_id, position, record }: Read): Promise<boolean> {
+/** Reports whether facts or reports from one state to another concern an employee of a run that is still open. */
+async function isOutdated(db: Db, read: Read, from: DataState, to: DataState): Promise<boolean> {
+  const { run_id, employer_id, position } = read;
+  if (!(await hasChanged(db, { ...read, ...from }))) return false;
+  const stored = await findRun(db, run_id);
+  if (stored?.state !== 'open') return false;
+  try {
+    const areIn = await createMembers(db, stored, position);
+    const range = { after: from.position, upTo: to.position };
+    for await (const ids of employeesWithFacts(db, employer_id, range)) if (await areIn(ids)) return true;
+    for (const taken of await resourcesRecordedAfter(db, employer_id, from.record, 'run.taken'))
+      for await (const ids of employeesReported(db, taken)) if (await areIn(ids)) return true;
+    return false;
+  } catch (error) {
+    // The settings no longer have its pay date: it changes in any case.
+    if (isAppError(error, 'RUN_REFUSED')) return true;
+    throw error;
+  }
+}
+
+/** Reports whether anything of the employer arrived after a read. It is cheaper than `isOutdated`. */
+async function hasChanged(db: Db, { employer_id, position, record }: Read): Promise<boolean> {
   return (
     (await hasFactsAfter(db, employer_id, position)) ||
     (await isChangeRecordedAfter(db, employer_id, record, 'run.taken'))
