@@ -132,15 +132,31 @@ export async function deductionsStartingWith(
   texts: readonly string[],
   { viewer, today, limit }: { viewer: Viewer | null; today: string; limit: number },
 ): Promise<DeductionState[]> {
-  const rows = await db
-    .selectFrom('deductions')
-    .select('deduction_id')
-    .where(startsWithOneOf('deduction_id', texts))
-    .orderBy('deduction_id')
-    .limit(limit)
-    .execute();
-  const ids = rows.map(({ deduction_id }) => deduction_id);
-  return [...(await statesOf(db, ids, { viewer }, today)).values()];
+  const found: DeductionState[] = [];
+  const employers = viewer?.employers ?? null;
+  const isOfViewer = sql`employee_id in (
+    select employee_id from roster where employer_id in (${sql.join(employers ?? [])}))`;
+  const count = viewer === null ? limit : CANDIDATES_AT_ONCE;
+  for (let after = ''; ; ) {
+    const { rows } = await sql<{ deduction_id: string; may_pass: unknown }>`
+      select deduction_id, ${employers === null ? sql`true` : isOfViewer} as may_pass
+      from (
+        select deduction_id, employee_id from deductions
+        where ${startsWithOneOf('deduction_id', texts)} and deduction_id > ${after}
+        order by deduction_id limit ${count}
+      ) as next
+      order by deduction_id`.execute(db);
+    const ids = rows.filter(({ may_pass }) => may_pass).map(({ deduction_id }) => deduction_id);
+    for (const some of piecesOf(ids, limit)) {
+      found.push(...(await statesOf(db, some, { viewer }, today)).values());
+      if (found.length >= limit) return found.slice(0, limit);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < count) return found;
+    after = last.deduction_id;
+    // Lets other work of this thread run.
+    await new Promise(setImmediate);
+  }
 }
 
 /** Returns a page of a deduction's versions after the position `after`, by default oldest first. */

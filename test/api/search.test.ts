@@ -1,11 +1,12 @@
 /** One search: by name without case and accents, by id in any case, and only what the caller may see. */
 import t from 'tap';
+import { FOUND_MAX } from '../../src/api/operations/search.ts';
 import { folded } from '../../src/names/fold.ts';
 import { createNameIndex } from '../../src/names/search.ts';
 import { census, employee } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { deduct, readyEmployer } from '../support/payroll.ts';
-import { deductionOf, receive } from './deliver.ts';
+import { deductionOf, deliver } from './deliver.ts';
 import { type Running, start } from './start.ts';
 
 const test = onEitherEngine.with(start);
@@ -104,7 +105,7 @@ test('a token finds what its scopes and employers let it see', async (t, running
   const { db } = running;
   await stage(running, 'acme', [person('ana', 'Ana Ek')]);
   await stage(running, 'globex', [person('anders', 'Anders Ek')]);
-  await receive(
+  await deliver(
     db,
     [deductionOf('an-event', { id: 'an-ded', employee_id: 'anders' })],
     running.parts.now().toISOString(),
@@ -121,6 +122,20 @@ test('a token finds what its scopes and employers let it see', async (t, running
   t.match(byId.json.employers.data, []);
   const none = await running.tokenWith('metrics:read', 'names:read');
   t.match(await found(running, 'an', none), { employees: [], employers: [], deductions: [], events: [] });
+});
+
+test('deductions of other employers do not hide those that a token may see', async (t, running) => {
+  const { db } = running;
+  await stage(running, 'acme', [person('ana', 'Ana Ek')]);
+  await stage(running, 'globex', [person('gus', 'Gus Ek')]);
+  const of = (employee_id: string, id: string) => deductionOf(`evt-${id}`, { id, employee_id });
+  const others = Array.from({ length: FOUND_MAX + 2 }, (_, place) => of('gus', `ded-${place}`));
+  await deliver(db, [...others, of('ana', 'ded-z')], running.parts.now().toISOString());
+  const limited = await running.tokenFor(['acme'], 'ledger:read');
+  t.strictSame((await found(running, 'ded-', limited)).deductions, ['ded-z']);
+  const all = await found(running, 'ded-');
+  t.equal(all.deductions.length, FOUND_MAX);
+  t.equal(all.json.deductions.has_more, true);
 });
 
 test('a search leaves one record a day for each employer whose names it showed', async (t, running) => {
