@@ -73,19 +73,43 @@ export function newRunPages({ page, action }: Console): void {
       employer_id === undefined
         ? await employerChooser(visit, PATH)
         : employee_id === undefined
-          ? await runForm(visit, visit.query)
-          : await withEmployee(visit, { ...visit.query, add: employee_id });
+          ? await runForm(readingIn(visit, visit.query), visit.query)
+          : await withEmployee(readingIn(visit, visit.query), { ...visit.query, add: employee_id });
     return { title: 'New off-cycle run', body };
   });
 
-  action(`${PATH}/preview`, 'runs:write', async (act) => previewFor(act, act.form), {
+  action(`${PATH}/preview`, 'runs:write', async (act) => previewFor(readingIn(act, act.form), act.form), {
     bodyLimit: RUN_BYTES_MAX,
   });
 
-  action(PATH, 'runs:write', changedOrSaved, { bodyLimit: RUN_BYTES_MAX });
+  action(PATH, 'runs:write', (act) => changedOrSaved(readingIn(act, act.form)), { bodyLimit: RUN_BYTES_MAX });
 }
 
-async function changedOrSaved(act: Act): Promise<Html | Done> {
+/** What a request reads more than once: the employees of its employer, and the payroll policy. */
+type Reading = {
+  /** Returns an employee of the employer; null for another id. */
+  readonly employee: (id: string) => Promise<Employee | null>;
+  readonly policies: () => ReturnType<typeof policiesOf>;
+};
+
+function readingIn<V extends Visit>(visit: V, { employer_id = '' }: Query): V & Reading {
+  const employees = new Map<string, Promise<Employee | null>>();
+  let policies: ReturnType<typeof policiesOf> | undefined;
+  return {
+    ...visit,
+    employee(id) {
+      const employee = employees.get(id) ?? read(visit, id, employer_id);
+      employees.set(id, employee);
+      return employee;
+    },
+    policies() {
+      policies ??= policiesOf(visit.api, employer_id);
+      return policies;
+    },
+  };
+}
+
+async function changedOrSaved(act: Act & Reading): Promise<Html | Done> {
   const { do: command = '', ...typed } = act.form;
   if (command === 'add' || (command !== 'save' && typed.add !== undefined)) return withEmployee(act, typed);
   if (command !== 'save') {
@@ -108,8 +132,8 @@ async function changedOrSaved(act: Act): Promise<Html | Done> {
 }
 
 /** Adds the employee that was typed, with everything that is owed to them. */
-async function withEmployee(visit: Visit | Act, { add = '', ...typed }: Query): Promise<Html> {
-  const employee = (await read(visit, add.trim(), typed)) ?? (await named(visit, add.trim(), typed));
+async function withEmployee(visit: Visit & Reading, { add = '', ...typed }: Query): Promise<Html> {
+  const employee = (await visit.employee(add.trim())) ?? (await named(visit, add.trim(), typed));
   if (employee === null) {
     const unknown = { path: 'add', rule: 'matches no employee of this employer, or several' };
     const title = 'Check the employee';
@@ -121,20 +145,19 @@ async function withEmployee(visit: Visit | Act, { add = '', ...typed }: Query): 
   return runForm(visit, { ...typed, ...Object.fromEntries(selected), [EMPLOYEE + employee.id]: 'yes' });
 }
 
-/** Returns an employee of the employer; null for another id. */
-async function read({ api }: Visit, employee_id: string, { employer_id }: Query): Promise<Employee | null> {
+async function read({ api }: Visit, employee_id: string, employer_id: string): Promise<Employee | null> {
   if (employee_id === '' || !fitsPath(employee_id)) return null;
   const { data } = await attempt(api.perform(getEmployee, { params: { employee_id } }), 400, 404);
   return data?.employments.some((employment) => employment.employer_id === employer_id) ? data : null;
 }
 
 /** Returns the only employee of the employer whose name begins like this, or null. */
-async function named(visit: Visit, text: string, typed: Query): Promise<Employee | null> {
+async function named(visit: Visit & Reading, text: string, typed: Query): Promise<Employee | null> {
   const { employer_id = '' } = typed;
   if (text === '') return null;
   const { data } = await attempt(visit.api.perform(search, { body: { text, employer_id } }), 400);
   const [match, ...more] = data?.employees.data ?? [];
-  return match === undefined || more.length > 0 ? null : read(visit, match.employee_id, typed);
+  return match === undefined || more.length > 0 ? null : visit.employee(match.employee_id);
 }
 
 function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
@@ -142,8 +165,8 @@ function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
 }
 
 /** Reports whether the payroll policy takes items without a decision. */
-async function includesItems({ api, today }: Visit, { employer_id = '', pay_date = today }: Query) {
-  const versions = await policiesOf(api, employer_id);
+async function includesItems({ today, policies }: Visit & Reading, { pay_date = today }: Query) {
+  const versions = await policies();
   return versions.find(({ effective_from }) => effective_from <= pay_date)?.open_items === 'include';
 }
 
@@ -156,10 +179,10 @@ function idsIn(typed: Query, prefix: string): string[] {
 }
 
 /** Builds the API's request body. The first employee and the schedule fill in what the form leaves empty. */
-async function bodyOf(visit: Visit, typed: Query): Promise<object> {
+async function bodyOf(visit: Visit & Reading, typed: Query): Promise<object> {
   const { employer_id = '', pay_date, kind = 'off_cycle' } = typed;
   const [employees, deductions] = [idsIn(typed, EMPLOYEE), idsIn(typed, DEDUCTION)];
-  const first = await read(visit, employees[0] ?? '', typed);
+  const first = await visit.employee(employees[0] ?? '');
   const employment = first?.employments.find((candidate) => candidate.employer_id === employer_id);
   const pay_frequency = typed.pay_frequency ?? employment?.pay_frequency ?? 'biweekly';
   const schedules = (await scheduleYearsOf(visit.api, employer_id)).flatMap((year) => year.schedules);
@@ -189,7 +212,7 @@ function isWithin(day = '', from: string, until: string): boolean {
 }
 
 /** Shows what the run would take; nothing until it has a pay date and an employee. */
-async function previewFor(visit: Visit, typed: Query): Promise<Html> {
+async function previewFor(visit: Visit & Reading, typed: Query): Promise<Html> {
   if (typed.pay_date === undefined || idsIn(typed, EMPLOYEE).length === 0)
     return html`<p class="hint">Its amounts appear here once it has a pay date and an employee.</p>`;
   const call = visit.api.perform(previewPayrollRun, { body: await bodyOf(visit, typed) });
@@ -197,7 +220,7 @@ async function previewFor(visit: Visit, typed: Query): Promise<Html> {
   return problem === undefined ? previewOf(data, visit) : problemSummary(problem);
 }
 
-async function runForm(visit: Visit | Act, typed: Query, problem?: ProblemDetails): Promise<Html> {
+async function runForm(visit: Visit & Reading, typed: Query, problem?: ProblemDetails): Promise<Html> {
   const { employer_id = '' } = typed;
   const specs = { ...BASICS, ...ADD, ...MORE };
   const { summary, isWrong, fieldOf } = filledForm(specs, { kind: 'off_cycle', ...typed }, problem);
@@ -205,7 +228,7 @@ async function runForm(visit: Visit | Act, typed: Query, problem?: ProblemDetail
   const isOpen = names.some((name) => isWrong(name) || typed[name] !== undefined);
   const isIncluding = await includesItems(visit, typed);
   const employees = [];
-  for (const id of idsIn(typed, EMPLOYEE)) employees.push([id, await read(visit, id, typed)] as const);
+  for (const id of idsIn(typed, EMPLOYEE)) employees.push([id, await visit.employee(id)] as const);
   return html`
     <form id="run-form" class="long" novalidate hx-post=${PATH} hx-target="this" hx-swap="outerHTML" hx-config="timeout:600s">
       ${summary}
