@@ -112,6 +112,7 @@ CREATE TABLE payroll_runs (
 );
 
 CREATE INDEX payroll_runs_by_date ON payroll_runs (pay_date, run_id);
+CREATE INDEX payroll_runs_by_finalization ON payroll_runs (finalized_at) WHERE finalized_at IS NOT NULL;
 CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, run_id);
 CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
 CREATE UNIQUE INDEX payroll_runs_one_open ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'open' AND kind = 'regular';

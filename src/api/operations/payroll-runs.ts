@@ -21,7 +21,7 @@ import { actingIn, mayAlso } from '../auth.ts';
 import { assertKnownFilter, employersOf, viewerOf } from '../employers.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, idFilter, limit, pageOf } from '../schemas.ts';
+import { cursor, idFilter, instant, limit, pageOf, toMilliseconds } from '../schemas.ts';
 import { RunReadiness, readinessOfReviewed } from './readiness.ts';
 
 export const listPayrollRuns = operation({
@@ -37,6 +37,7 @@ export const listPayrollRuns = operation({
   query: field.closed({
     employer_id: idFilter('Only results for this employer.'),
     state: Type.Optional(field.oneOfDescribed(['open', 'finalized', 'voided'], 'Only runs in this state.')),
+    finalized_from: instant('Only runs finalized at or after this time, also those voided since.'),
     cursor,
     limit,
   }),
@@ -45,7 +46,10 @@ export const listPayrollRuns = operation({
   async run(call, { db }) {
     const { query } = call;
     await assertKnownFilter(call, { db }, query.employer_id);
-    const filter = { ...query, employerId: query.employer_id, employers: employersOf(call) };
+    const filter = {
+      ...{ employerId: query.employer_id, employers: employersOf(call) },
+      ...{ state: query.state, finalizedFrom: query.finalized_from && toMilliseconds(query.finalized_from) },
+    };
     const page = await listRuns(db, filter, query);
     return { ...page, data: page.data.map(viewRunSummary) };
   },

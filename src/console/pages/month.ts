@@ -6,6 +6,7 @@ import { listPayrollRunLines } from '../../api/operations/payroll-run-lines.ts';
 import { listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { Refusal } from '../../api/problem.ts';
 import { dayAt } from '../../database/time-zone.ts';
+import { allPages } from '../../formats/cursor.ts';
 import { counted, dayOf } from '../elements/format.ts';
 import { address, idLink } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
@@ -13,8 +14,8 @@ import type { Console, ConsoleParts, Visit } from '../page.ts';
 import { scheduleOf } from './payroll-table.ts';
 import type { Payroll } from './payrolls.ts';
 
-/** Finalized runs searched for those of today, latest pay date first: half a year of weekly payrolls of 20 employers. */
-const RUNS_READ = 500;
+/** No day of a time zone is longer. */
+const DAY_MAX_MS = 26 * 3_600_000;
 const COUNTED = 100;
 const FILES_PATH = '/payrolls/files.tar';
 
@@ -39,9 +40,13 @@ export function monthPages({ archive, parts }: Console): void {
   });
 }
 
-async function finalizedToday({ api, today }: Visit, { db }: Database) {
-  const { data } = await api.perform(listPayrollRuns, { query: { state: 'finalized', limit: RUNS_READ } });
-  return data.filter(({ finalized_at }) => finalized_at !== null && dayAt(db, finalized_at) === today);
+async function finalizedToday({ api, now, today }: Visit, { db }: Database) {
+  const finalized_from = new Date(now.getTime() - DAY_MAX_MS).toISOString();
+  const readPage = (cursor?: string) =>
+    api.perform(listPayrollRuns, { query: { state: 'finalized', finalized_from, limit: 500, cursor } });
+  const runs = [];
+  for await (const page of allPages(readPage)) runs.push(...page);
+  return runs.filter(({ finalized_at }) => finalized_at !== null && dayAt(db, finalized_at) === today);
 }
 
 /** Renders the download of the files of all runs that were finalized today; null if there are none. */

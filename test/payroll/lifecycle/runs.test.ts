@@ -71,6 +71,9 @@ test('runs are listed by pay date, latest first, and a cursor continues after a 
   );
   await finalize(db, 'a');
   t.strictSame(await pages(9, { state: 'finalized' }), [['a']]);
+  const { finalized_at } = await storedRun(db, 'a');
+  t.strictSame(await pages(9, { finalizedFrom: finalized_at as string }), [['a']]);
+  t.strictSame(await pages(9, { finalizedFrom: `${finalized_at}~` }), [[]], 'later');
   t.strictSame(await pages(9, { state: 'open', employerId: 'other' }), [['d']]);
   t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
 });
