@@ -3,21 +3,26 @@
  * decrypted, so it is made when somebody searches, and dropped soon after.
  */
 import { sql } from 'kysely';
-import { isOneOfOrAny, pagesByKey } from '../database/bulk.ts';
+import { isOneOfOrAny, pagesByKey, piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { folded } from './fold.ts';
 import { KEY, type NameKey, readName, type StoredName, TABLE } from './names.ts';
 
 const KEPT_MS = 30 * 60_000;
-/** Names of one block: decrypted in a few milliseconds. A block is one text of about 25 KB, searched in microseconds. */
+/** Names of one block, which is one text of about 25 KB, searched in microseconds. */
 const BLOCK_NAMES = 500;
+/** Names decrypted in one turn of the event loop: a few milliseconds. */
+const NAMES_AT_ONCE = 100;
 const BLOCKS_AT_ONCE = 50;
 
 /** One employer's names. `mark` differs once they have changed. */
 type Part = { readonly mark: string; readonly blocks: readonly string[] };
 
-export function createNameIndex(db: Db) {
+const dropLater = (drop: () => void, ms: number): void => void setTimeout(drop, ms).unref();
+
+/** `later` runs what drops the index after some milliseconds. */
+export function createNameIndex(db: Db, later = dropLater) {
   const parts = new Map<string, Part>();
   let building: Promise<unknown> = Promise.resolve();
 
@@ -27,7 +32,7 @@ export function createNameIndex(db: Db) {
       const known = parts.get(employerId);
       if (known?.mark === mark) return known;
       const part = { mark, blocks: await blocksOf(db, encryptor, employerId) };
-      if (parts.size === 0) setTimeout(() => parts.clear(), KEPT_MS).unref();
+      if (parts.size === 0) later(() => parts.clear(), KEPT_MS);
       parts.set(employerId, part);
       return part;
     });
@@ -85,16 +90,21 @@ async function blocksOf(db: Db, encryptor: Encryptor, employerId: string): Promi
   const blocks: string[] = [];
   const ofEmployer = sql`employer_id = ${employerId}`;
   for await (const page of pagesByKey<StoredName>(db, TABLE, KEY, sql`*`, BLOCK_NAMES, ofEmployer)) {
-    const lines = page.flatMap((row) => {
-      const name = readName(encryptor, row);
-      if (name === null) return [];
-      const id = JSON.stringify(row.employee_id);
-      return `${lowerId(row.employee_id)}\t ${folded(`${name.first_name} ${name.last_name}`)} \t${id}\n`;
-    });
+    const lines: string[] = [];
+    for (const rows of piecesOf(page, NAMES_AT_ONCE)) {
+      lines.push(...rows.flatMap((row) => lineOf(encryptor, row) ?? []));
+      await nextTurn();
+    }
     blocks.push(`\n${lines.join('')}`);
-    await nextTurn();
   }
   return blocks;
+}
+
+function lineOf(encryptor: Encryptor, row: StoredName): string | null {
+  const name = readName(encryptor, row);
+  if (name === null) return null;
+  const words = folded(`${name.first_name} ${name.last_name}`);
+  return `${lowerId(row.employee_id)}\t ${words} \t${JSON.stringify(row.employee_id)}\n`;
 }
 
 /** Without tabs and ends of lines, which JSON escapes. */
