@@ -30,8 +30,8 @@ type Pace = { employees: number; pagesAhead: number };
  */
 const QUICK: Pace = { employees: 128, pagesAhead: 2 };
 
-/** Takes up to twice as long. A page of the console that is opened in that time waits about 50 ms at most. */
-export const PATIENT: Pace = { employees: 48, pagesAhead: 0 };
+/** Reads in turns of about 5 ms. A page of the console that is opened in that time waits about 50 ms at most. */
+export const PATIENT: Pace = { employees: 96, pagesAhead: 0 };
 
 /** `after`: the employee ID after which to start. */
 export type Reading = { after?: string; pace?: Pace };
