@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
-import { previewRun } from '../src/payroll/lifecycle/results.ts';
+import { computeNow } from '../src/payroll/lifecycle/results.ts';
 import { decideItems } from '../src/payroll/reconciliation/decide-items.ts';
 import { listItems } from '../src/payroll/reconciliation/open-items.ts';
 import { acting } from '../test/support/audit.ts';
@@ -80,7 +80,7 @@ async function measure(db: Db, employees: number): Promise<string[][]> {
 }
 
 function compute(db: Db): Promise<unknown> {
-  return previewRun(db, null, run(RUNS));
+  return computeNow(db, null, run(RUNS));
 }
 
 async function medianMs(work: () => Promise<unknown>): Promise<number> {

@@ -5,8 +5,10 @@ import { beginComputation, type Computation } from '../payroll/compute/computati
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
 import { PATIENT } from '../payroll/compute/employees.ts';
 import { computeForAll } from '../payroll/compute/queue.ts';
+import type { EmployeeLines } from '../payroll/compute/taking.ts';
+import type { FirstReview } from '../payroll/lifecycle/begin.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
-import { type OnPage, type Summary, summarize } from '../payroll/lifecycle/summary.ts';
+import { type ComputedRun, summarize } from '../payroll/lifecycle/summary.ts';
 import { readDataState } from '../payroll/records/computations.ts';
 import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
 
@@ -16,9 +18,7 @@ const REVIEWS_KEPT_MAX = 8;
 /** The pause after a page of employees: enough for several queries of other requests. */
 const PAUSE_MS = 2;
 
-type RunReview = {
-  computation: Computation;
-  summary: Summary;
+type RunReview = ComputedRun & {
   /** The employees in the run, with lines in it or in the previous run, by id. */
   employees: readonly EmployeeRow[];
 };
@@ -45,6 +45,11 @@ export function createRunReviews(db: Db) {
     }
   };
 
+  const keep = (runId: string, entry: Kept): void => {
+    kept.delete(runId);
+    kept.set(runId, entry);
+  };
+
   /** Returns what is kept of a run, unless a fact or payroll data changed since. */
   const keptOf = async (stored: StoredRun): Promise<Kept> => {
     const { run_id: runId, state: runState, freeze_id } = stored;
@@ -55,8 +60,7 @@ export function createRunReviews(db: Db) {
     const review = isOpen ? computeForAll(stored.employer_id, () => compute(db, stored)) : null;
     const rows = review === null ? finalEmployees(db, stored) : review.then(({ employees }) => employees);
     const entry: Kept = { state, review, rows, employees: 0 };
-    kept.delete(runId);
-    kept.set(runId, entry);
+    keep(runId, entry);
     try {
       entry.employees = (await rows).length;
       tidy();
@@ -68,6 +72,21 @@ export function createRunReviews(db: Db) {
   };
 
   return {
+    /** Returns the review of a run that is being created, which is kept if nothing else changes meanwhile. */
+    first(): FirstReview {
+      const rows: EmployeeRow[] = [];
+      return {
+        onPage: (page, _, computation) => void rows.push(...rowsOf(computation, page)),
+        created(runId, state, computed) {
+          const review = Promise.resolve({ ...computed, employees: rows });
+          keep(runId, {
+            ...{ state: JSON.stringify(state), review, rows: Promise.resolve(rows) },
+            employees: rows.length,
+          });
+          tidy();
+        },
+      };
+    },
     /** Computes an open run, or returns the kept computation. */
     review: async (stored: StoredRun): Promise<RunReview> => {
       const { review } = await keptOf(stored);
@@ -83,15 +102,19 @@ async function compute(db: Db, stored: StoredRun): Promise<RunReview> {
   const computation = await beginComputation(db, stored.run_id, bodyOf(stored));
   await setTimeout(PAUSE_MS);
   const employees: EmployeeRow[] = [];
-  const onPage: OnPage = async (page) => {
-    for (const { employee, lines } of page) {
-      const { employeeId, membership, inPrevious } = employee;
-      if (!membership.isIn && !inPrevious.isIn && lines.length + inPrevious.lines.length === 0) continue;
-      const previous = computation.previous === null ? null : inPrevious;
-      employees.push(employeeRow(employeeId, { isIn: membership.isIn, lines }, previous));
-    }
+  const onPage = async (page: readonly EmployeeLines[]) => {
+    employees.push(...rowsOf(computation, page));
     await setTimeout(PAUSE_MS);
   };
   const summary = await summarize(db, computation, onPage, { pace: PATIENT });
   return { computation, summary, employees };
+}
+
+/** Returns the employees of a page who are in the run, or have lines in it or in the previous run. */
+function rowsOf({ previous }: Computation, page: readonly EmployeeLines[]): EmployeeRow[] {
+  return page.flatMap(({ employee: { employeeId, membership, inPrevious }, lines }) => {
+    const { isIn } = membership;
+    if (!isIn && !inPrevious.isIn && lines.length + inPrevious.lines.length === 0) return [];
+    return [employeeRow(employeeId, { isIn, lines }, previous === null ? null : inPrevious)];
+  });
 }

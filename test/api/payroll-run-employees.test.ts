@@ -1,7 +1,12 @@
 /** Tests the employees of a run, compared with the previous run. */
+import { beginRun } from '../../src/payroll/lifecycle/begin.ts';
+import type { ComputedRun } from '../../src/payroll/lifecycle/summary.ts';
+import { runOf } from '../../src/payroll/records/body.ts';
+import { createRunReviews } from '../../src/readiness/run-reviews.ts';
+import { acting } from '../support/audit.ts';
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
-import { deduct, employ, setCode, setCodes, storedRun } from '../support/payroll.ts';
-import { type Payroll, startPayroll } from './payroll-stage.ts';
+import { bodyOn, deduct, employ, LATELY, setCode, setCodes, storedRun } from '../support/payroll.ts';
+import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
 
@@ -89,6 +94,34 @@ test('a kept computation is not used after a fact or a setting has changed', asy
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
   t.not((await get('/r')).json.etag, etag);
+});
+
+test('the first review of a new run is the computation that created it', async (t, { db }) => {
+  const reviews = createRunReviews(db);
+  const created: ComputedRun[] = [];
+  const put = async (runId: string, run: object, meanwhile = async () => {}) => {
+    const first = reviews.first();
+    await beginRun(db, runId, runOf(bodyOn(PAY_DATE, run)), acting(LATELY), {
+      async onPage(...page) {
+        await first.onPage(...page);
+        await meanwhile();
+      },
+      created(...computed) {
+        created.push(computed[2]);
+        first.created(...computed);
+      },
+    });
+    return reviews.review(await storedRun(db, runId));
+  };
+  const { computation, employees } = await put('r', {});
+  t.equal(computation, created[0]?.computation, 'the same, not another one with the same lines');
+  t.strictSame(
+    employees.map(({ employeeId }) => employeeId),
+    ['emp-1', 'emp-2'],
+  );
+  const late = await put('next', { pay_date: NEXT }, () => employ(db, 'late'));
+  t.equal(created.length, 1, 'a computation that the database has outgrown is not kept');
+  t.equal(late.employees.length, 3);
 });
 
 onEachEngine('a run may be outdated after a change of its employer, and of no other', async (t) => {

@@ -64,10 +64,11 @@ export const putPayrollRun = operation({
   bodyLimit: RUN_BYTES_MAX,
   isBodyUnchecked: true,
   runWork: 'put',
-  async run(call, { db, now }) {
+  async run(call, { db, now, runReviews }) {
     const run = runIn(call.body);
     assertOwnEmployer(call, run.employer_id);
-    const { outcome, view, stored } = await beginRun(db, call.params.run_id, run, actingIn(call, now()));
+    const acting = actingIn(call, now());
+    const { outcome, view, stored } = await beginRun(db, call.params.run_id, run, acting, runReviews.first());
     return made(outcome, await viewStoredRun(db, view, stored), etagHeader(view.etag));
   },
   logs: (_call, run) => createdLine(run),

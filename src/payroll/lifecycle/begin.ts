@@ -13,23 +13,43 @@ import { readEmployees } from '../compute/employees.ts';
 import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import type { RequestedRun } from '../records/body.ts';
+import { type DataState, readDataState } from '../records/computations.ts';
 import { assertSameRun, findRun, putRun, type StoredRun, storedRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
-import { previewRun, type RunView, viewRun } from './results.ts';
-import type { OnPage } from './summary.ts';
+import { computeNow, type RunView, viewComputed, viewRun } from './results.ts';
+import type { ComputedRun, OnPage } from './summary.ts';
 
 type Begun = { outcome: 'created' | 'same'; view: RunView; stored: StoredRun };
 
+/** Keeps the computation with which a run is created. `created`: with the state of the data that it read, and the run itself. */
+export type FirstReview = {
+  onPage: OnPage;
+  created(runId: string, state: DataState, computed: ComputedRun): void;
+};
+
+const NOT_KEPT: FirstReview = { onPage() {}, created() {} };
+
 /** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED or CONFLICT. */
-export async function beginRun(db: Db, runId: string, run: RequestedRun, acting: Acting): Promise<Begun> {
+export async function beginRun(
+  db: Db,
+  runId: string,
+  run: RequestedRun,
+  acting: Acting,
+  review: FirstReview = NOT_KEPT,
+): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
-    const view = await previewKnown(db, runId, run);
-    const { isNew, stored } = await transact(db, async (trx) => ({
+    const before = await readDataState(db);
+    const computed = await computeKnown(db, runId, run, review.onPage);
+    const { isNew, stored, after } = await transact(db, async (trx) => ({
       isNew: await putRun(trx, runId, run, acting),
       stored: await storedRun(trx, runId),
+      after: await readDataState(trx),
     }));
-    if (isNew) return { outcome: 'created', view, stored };
+    // An open run changes no computation. Whatever else changed since may change this one.
+    const isAsComputed = after.position === before.position && after.revision === before.revision + 1;
+    if (isNew && isAsComputed) review.created(runId, after, computed);
+    if (isNew) return { outcome: 'created', view: viewComputed(computed), stored };
     // Another caller created the run while this one was computed.
     known = stored;
   }
@@ -46,20 +66,20 @@ export async function previewWithLines(
   run: RequestedRun,
 ): Promise<{ view: RunView; lines: LineRecord[] | null }> {
   const lines: LineRecord[] | null = run.employee_ids === null ? null : [];
-  const view = await previewKnown(db, null, run, (page) => {
+  const computed = await computeKnown(db, null, run, (page) => {
     if (lines !== null && lines.length < PREVIEWED_LINES)
       lines.push(...page.flatMap((computed) => computed.lines.map(lineRecord)));
   });
-  return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
+  return { view: viewComputed(computed), lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
 
 /** Computes a run, and checks everything that it names. Throws RUN_REFUSED. */
-async function previewKnown(
+async function computeKnown(
   db: Db,
   runId: string | null,
   run: RequestedRun,
-  onPage: OnPage = () => {},
-): Promise<RunView> {
+  onPage: OnPage,
+): Promise<ComputedRun> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
     const rule = 'is unknown: check the ID, or stage its census first';
     throw runRefused({ path: 'employer_id', rule });
@@ -70,13 +90,13 @@ async function previewKnown(
   const namedItems = createItemCheck(run.items ?? []);
   // Only the items need the computation to be checked.
   if (wrongChecks.length > 0 && run.items === null) throw runRefused(...wrongChecks);
-  const view = await previewRun(db, runId, run, async (page, texts) => {
+  const computed = await computeNow(db, runId, run, async (page, texts, computation) => {
     namedItems.add(page);
-    await onPage(page, texts);
+    await onPage(page, texts, computation);
   });
   const problems = [...wrongChecks, ...namedItems.problems()];
   if (problems.length > 0) throw runRefused(...problems);
-  return view;
+  return computed;
 }
 
 /** Maximum number of unknown ids that a problem names. Further ids are counted. */

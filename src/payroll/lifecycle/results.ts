@@ -2,14 +2,14 @@
 import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
-import { beginComputation, type Computation } from '../compute/computation.ts';
+import { beginComputation } from '../compute/computation.ts';
 import { computeInTurn } from '../compute/queue.ts';
 import { storedBasisOf } from '../records/basis.ts';
 import type { RequestedRun, Run } from '../records/body.ts';
 import { frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';
-import { type OnPage, type Summary, summarize } from './summary.ts';
+import { type ComputedRun, type OnPage, type Summary, summarize } from './summary.ts';
 
 /** The result of a run: computed now if it is open, otherwise as stored. */
 export type RunView = Omit<Summary, 'found'> & {
@@ -23,7 +23,7 @@ export type RunView = Omit<Summary, 'found'> & {
 
 /** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
-  if (stored.state === 'open') return previewRun(db, stored.run_id, bodyOf(stored));
+  if (stored.state === 'open') return viewComputed(await computeNow(db, stored.run_id, bodyOf(stored)));
   const basis = storedBasisOf(stored);
   const outcome = frozenOutcomeOf(stored);
   return {
@@ -39,26 +39,20 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
 }
 
 /** Computes a run without storing anything. Throws RUN_REFUSED. */
-export async function previewRun(
+export async function computeNow(
   db: Db,
   runId: string | null,
   requested: RequestedRun,
   onPage?: OnPage,
-): Promise<RunView> {
+): Promise<ComputedRun> {
   return computeInTurn(requested.employer_id, async () => {
     const computation = await beginComputation(db, runId, requested);
-    return viewComputed({ computation, summary: await summarize(db, computation, onPage) });
+    return { computation, summary: await summarize(db, computation, onPage) };
   });
 }
 
 /** Returns the view of a computed run. */
-export function viewComputed({
-  computation,
-  summary,
-}: {
-  computation: Computation;
-  summary: Summary;
-}): RunView {
+export function viewComputed({ computation, summary }: ComputedRun): RunView {
   const { found: _, ...rest } = summary;
   return {
     ...rest,

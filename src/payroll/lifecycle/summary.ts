@@ -26,8 +26,15 @@ export type Summary = {
   found: FoundInRun;
 };
 
+/** A computed run. */
+export type ComputedRun = { computation: Computation; summary: Summary };
+
 /** Receives each computed page, and the lines of its employees as JSON. */
-export type OnPage = (page: readonly EmployeeLines[], texts: readonly string[]) => void | Promise<void>;
+export type OnPage = (
+  page: readonly EmployeeLines[],
+  texts: readonly string[],
+  computation: Computation,
+) => void | Promise<void>;
 
 /** Computes all lines of a run and returns their summary. */
 export async function summarize(
@@ -41,7 +48,7 @@ export async function summarize(
     const texts: string[] = [];
     for await (const employees of inTurns(page))
       for (const computed of employees) texts.push(summary.add(computed));
-    await onPage(page, texts);
+    await onPage(page, texts, computation);
   }
   return summary.summary();
 }

@@ -39,9 +39,9 @@ const StoredResult = closed({
 export type StoredResult = Static<typeof StoredResult>;
 
 /** The state of the data that a computation read: the ledger's position, and the revision of runs, reports and settings. */
-type DataState = { position: number; revision: number };
+export type DataState = { position: number; revision: number };
 
-export async function readDataState(db: Db): Promise<DataState> {
+export async function readDataState(db: Db | Trx): Promise<DataState> {
   return { position: await readPosition(db), revision: await readPayrollRevision(db) };
 }
 

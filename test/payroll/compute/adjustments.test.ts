@@ -5,7 +5,7 @@ import { historyOf } from '../../../src/ledger/history.ts';
 import { amountOf } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
-import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
+import { computeNow } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onSqlite } from '../../support/engine.ts';
@@ -447,7 +447,7 @@ test('lines of an earlier run are read only for employees with changes since', a
   const reading = afterReads(db, (rows) => {
     read.push(...rows.filter((row) => 'roster_position' in row).map((row) => row.employee_id));
   });
-  const { totals } = await previewRun(reading, null, run(3));
+  const { totals } = (await computeNow(reading, null, run(3))).summary;
   t.strictSame(read, ['e7']);
   t.match(totals, { lines: 21, member_amount: '204.00' });
 });

@@ -2,7 +2,7 @@ import { transact } from '../../../src/database/transaction.ts';
 import { allPages } from '../../../src/formats/cursor.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { computedPages, linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
-import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
+import { computeNow } from '../../../src/payroll/lifecycle/results.ts';
 import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
 import { deleteRun, listRuns, putRun, voidRun } from '../../../src/payroll/records/runs.ts';
 import { ACTING, acting } from '../../support/audit.ts';
@@ -213,7 +213,7 @@ test('a run is compared with the previous one by coverage and employee', async (
 test('a preview equals the run and stores nothing', async (t, db) => {
   await put(db, 'r', body(2));
   const before = await db.selectFrom('payroll_runs').selectAll().execute();
-  const preview = await previewRun(db, null, run(2));
+  const { summary: preview } = await computeNow(db, null, run(2));
   const kept = await view(db, 'r');
   t.equal(preview.etag, kept.etag);
   t.strictSame(preview.totals, kept.totals);
