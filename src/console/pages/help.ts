@@ -43,7 +43,7 @@ export function helpPages({ page }: Console): void {
       <section class="card" aria-labelledby="payroll">
         <h2 id="payroll">Finish a payroll</h2>
         <ol>
-          <li>Home lists the payrolls that are due. Start one, or all.</li>
+          <li>Home lists the payrolls that are due. Start one, or all. A new employer is set up there first.</li>
           <li>Read the findings of the run. Each has a link to the page that fixes it.</li>
           <li>Read what changed since the previous run. Open an employee to see how each amount was computed.</li>
           <li>Decide about open items: take or return them with paychecks, hold them, or write them off.</li>

@@ -80,7 +80,7 @@ async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Prom
 }
 
 function firstSteps(visit: Visit): Html {
-  const advice = html`<p>An employer appears here once its census is uploaded. This page then lists what it needs for its first payroll.</p>`;
+  const advice = html`<p>An employer appears here once the benefits service requests its census, or once you set it up.</p>`;
   return empty('No employers yet', [
     advice,
     newEmployer(visit) ?? html`<p>${lacksScope('To upload a census', 'census:write')}</p>`,
