@@ -74,15 +74,14 @@ async function leastOf(measure: () => Promise<number>, enough = 0): Promise<numb
   return least;
 }
 
-type Constants = ReadonlyMap<string, Node>;
+type Constants = Pick<ReadonlyMap<string, Node>, 'get'>;
 
 function nodesOf(file: string): Node[] {
-  return [
-    ...nodesIn(parseSync(readFileSync(ROOT + file, 'utf8'), { syntax: 'typescript', target: 'es2024' })),
-  ];
+  const parsed = parseSync(readFileSync(ROOT + file, 'utf8'), { syntax: 'typescript', target: 'es2024' });
+  return collectNodes(parsed, []);
 }
 
-function constantsOf(nodes: readonly Node[]): Constants {
+function constantsOf(nodes: readonly Node[]): ReadonlyMap<string, Node> {
   return new Map(
     nodes.flatMap(({ type, id, init }) =>
       type === 'VariableDeclarator' && isNode(id) && isNode(init) ? [[String(id.value), init]] : [],
@@ -92,7 +91,8 @@ function constantsOf(nodes: readonly Node[]): Constants {
 
 /** Returns the literals of a file, and what it builds of texts: expressions and the patterns of JSON schemas. */
 function expressionsIn(file: string, nodes: readonly Node[], everywhere: Constants): Located[] {
-  const constants = new Map([...everywhere, ...constantsOf(nodes)]);
+  const own = constantsOf(nodes);
+  const constants = { get: (name: string) => own.get(name) ?? everywhere.get(name) };
   return nodes.flatMap((node) => {
     if (node.type === 'RegExpLiteral')
       return { file, expression: new RegExp(String(node.pattern), String(node.flags)) };
@@ -134,10 +134,12 @@ function evaluated(node: Node, constants: Constants, file: string): string {
   throw new Error(`${file}: write the expression as a literal, or of constants`);
 }
 
-function* nodesIn(value: unknown): Generator<Node> {
-  if (typeof value !== 'object' || value === null) return;
-  if (isNode(value)) yield value;
-  for (const child of Object.values(value)) yield* nodesIn(child);
+/** Adds the nodes of a value and below it. */
+function collectNodes(value: unknown, nodes: Node[]): Node[] {
+  if (typeof value !== 'object' || value === null) return nodes;
+  if (isNode(value)) nodes.push(value);
+  for (const child of Object.values(value)) collectNodes(child, nodes);
+  return nodes;
 }
 
 function isNode(value: unknown): value is Node {
