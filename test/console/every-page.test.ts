@@ -77,6 +77,13 @@ t.test('a run and an employee are printed in light colors without controls', asy
     t.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
     await page.emulateMedia({ media: null });
   }
+  for (const path of [`/open-items?${OF_EMPLOYER}`, '/events']) {
+    await open(page, path);
+    await page.emulateMedia({ media: 'print' });
+    t.ok(await page.locator('tbody').last().isVisible(), `${path}: rows with boxes to select them`);
+    t.equal(await page.locator('button, input').filter({ visible: true }).count(), 0, path);
+    await page.emulateMedia({ media: null });
+  }
 });
 
 t.test('a part that cannot be loaded shows what to do, and the key / opens the search', async (t) => {
