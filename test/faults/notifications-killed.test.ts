@@ -1,6 +1,7 @@
 /** A kill between the commit of a notification and its delivery, and a receiver that hangs. */
 import t from 'tap';
 import { json, stubService } from '../outbox/stub-service.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventOf } from '../support/load.ts';
 import { makeKeys } from '../support/settings.ts';
@@ -8,7 +9,7 @@ import { setStage } from '../support/stage.ts';
 
 t.setTimeout(300_000);
 
-t.test(
+onEachEngine(
   'a notification survives SIGKILL and arrives with its id, and a hung receiver delays no event',
   async (t) => {
     let hangs = true;
