@@ -39,7 +39,8 @@ export async function* csvRecords(
   try {
     yield* recordsOf(content, here, named.names);
   } catch (error) {
-    if (!isAppError(error, 'UNREADABLE')) throw error;
+    // A format reads a file in other forms, but no row that is broken.
+    if (!isAppError(error, 'UNREADABLE') || error.problems.some(({ path }) => path !== '')) throw error;
     throw unreadableFor([...formatProblem(named), ...error.problems]);
   }
 }

@@ -135,7 +135,9 @@ const CASES: Refused = {
     'employee_id,deduction_id,amount\nemp-1,none,1.00',
   ),
   'a line of a megabyte → 422 lines[0]: 1 MiB': rows(`employee_id,amount\nemp-1,"${'1'.repeat(1 << 20)}1"`),
-  'a file that is not UTF-8 → 422 body: UTF-8': rows(Buffer.from('employee_id,amount\n\xff,1', 'latin1')),
+  'a file that is not UTF-8 → 422 the file: --kind payroll; body: UTF-8': rows(
+    Buffer.from('employee_id,amount\n\xff,1', 'latin1'),
+  ),
   'a file with too large a content length → 413 (larger than 64 MiB)': rows('x', {
     ...{ ...CSV, 'content-length': String(ROWS_BODY_BYTES_MAX + 1) },
   }),
