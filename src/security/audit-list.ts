@@ -4,7 +4,7 @@ import { component, nullableText, text } from '../contract/fields.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
-import { type Action, Actor, actorOf, readDetails } from './audit.ts';
+import { type Action, Actor, actorOf, READS, readDetails } from './audit.ts';
 
 export const AuditRecord = component(
   'AuditRecord',
@@ -109,12 +109,15 @@ export async function isChangeRecordedAfter(
   recordId: number,
   action?: Action,
 ): Promise<boolean> {
-  const row = await db
+  const after = db
     .selectFrom('audit_records')
     .select('record_id')
     .where('employer_id', '=', employerId)
-    .where('record_id', '>', recordId)
-    .where('action', action === undefined ? 'not like' : '=', action ?? '%.read')
+    .where('record_id', '>', recordId);
+  const row = await (action === undefined
+    ? after.where('action', 'not in', READS)
+    : after.where('action', '=', action)
+  )
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;

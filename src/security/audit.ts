@@ -69,6 +69,17 @@ export const ACTIONS = [
 ] as const;
 export type Action = (typeof ACTIONS)[number];
 
+/** The actions that show or hand out what is stored, and change nothing. */
+export const READS = [
+  'census.read',
+  'census-sync.read',
+  'change.read',
+  'employer.export',
+  'name.show',
+  'run.download',
+  'run.read',
+] as const satisfies readonly Action[];
+
 export const ACTOR_KINDS = ['person', 'token', 'cli', 'system'] as const;
 
 export const Actor = component(

@@ -3,6 +3,8 @@ import { beginRun } from '../../src/payroll/lifecycle/begin.ts';
 import type { ComputedRun } from '../../src/payroll/lifecycle/summary.ts';
 import { runOf } from '../../src/payroll/records/body.ts';
 import { createRunReviews } from '../../src/readiness/run-reviews.ts';
+import { readHead } from '../../src/security/audit-chain.ts';
+import { census, employee } from '../contract/samples.ts';
 import { acting } from '../support/audit.ts';
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { bodyOn, deduct, employ, LATELY, setCode, setCodes, storedRun } from '../support/payroll.ts';
@@ -125,7 +127,7 @@ test('the first review of a new run is the computation that created it', async (
 });
 
 onEachEngine('a run may be outdated after a change of its employer, and of no other', async (t) => {
-  const { accept, db, get, put } = await startPayroll(t);
+  const { accept, call, db, get, put } = await startPayroll(t);
   await put('r');
   await employ(db, 'stranger', { employer_id: 'other' });
   const freshness = async (since?: string) =>
@@ -146,9 +148,19 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);
   t.equal(await isChangedBy(Promise.resolve()), false);
   t.equal(await isChangedBy(accept('r')), true);
-  const evidence = get('/r/evidence');
-  t.equal(await isChangedBy(evidence), false, 'reading is recorded too');
-  t.equal((await evidence).status, 200);
+  const url = '/v1/employers/acme/census';
+  await call({ method: 'PUT', url, body: { ...census, employees: [{ ...employee, employee_id: 'emp-1' }] } });
+  ({ state } = await freshness());
+  const reads = {
+    evidence: () => get('/r/evidence'),
+    names: () => call({ method: 'POST', url: '/v1/names', body: { employee_ids: ['emp-1'] } }),
+    export: () => call({ method: 'POST', url: '/v1/employers/acme/export' }),
+  };
+  for (const [name, read] of Object.entries(reads)) {
+    const before = (await readHead(db)).record_id;
+    t.equal(await isChangedBy(read()), false, `${name}: a read is no change`);
+    t.ok((await readHead(db)).record_id > before, `${name}: a read is recorded`);
+  }
 });
 
 test('the lines of a final run are read once for its pages', async (t, { db, finalized, parts }) => {
