@@ -31,37 +31,98 @@ export function columnFinder(names: readonly string[]): (cell: string) => boolea
 /** A cell with more characters is no name, and no hint repeats it. */
 const NAME_CHARACTERS_MAX = 64;
 
-/** Other words for the last parts of names. */
+/** Other words for the last parts of names. Of two columns for one name, the earlier word has it. */
 const OTHER_WORDS: OtherWords = {
   employee_id: [
-    ...['employeenumber', 'employeeno', 'employee', 'id', 'badgenumber', 'filenumber', 'workerid'],
-    ...['emp', 'empid', 'empno', 'empnumber', 'ee', 'eeid', 'eeno', 'personnelnumber', 'personnumber'],
+    ...[
+      'employeenumber',
+      'employeeno',
+      'employeecode',
+      'empid',
+      'empno',
+      'empnumber',
+      'empcode',
+      'eeid',
+      'eeno',
+    ],
+    ...['associateid', 'workerid', 'workernumber', 'teammemberid', 'personnelnumber', 'personnumber'],
+    ...['filenumber', 'fileno', 'file', 'badgenumber', 'positionid', 'emp', 'ee', 'id', 'employee'],
   ],
-  first_name: ['givenname', 'forename', 'fname'],
-  last_name: ['surname', 'familyname', 'lname'],
+  first_name: ['givenname', 'forename', 'fname', 'first'],
+  last_name: ['surname', 'familyname', 'lname', 'last'],
   dob: ['dateofbirth', 'birthdate', 'birthday', 'born', 'birth'],
-  line1: ['street', 'streetaddress', 'address', 'address1', 'addressline1'],
-  line2: ['address2', 'addressline2', 'apt', 'apartment', 'unit', 'suite'],
-  city: ['town'],
-  state: ['st', 'stateprovince'],
-  zip_code: ['zip', 'postcode', 'postalcode'],
-  hire_date: ['datehired', 'dateofhire', 'hired', 'startdate', 'originalhiredate', 'lasthiredate'],
-  email: ['emailaddress', 'mail', 'personalemail', 'homeemail', 'workemail', 'personalemailaddress'],
-  hours_worked: ['hours', 'hoursperweek', 'weeklyhours', 'hoursweek', 'scheduledhours', 'standardhours'],
+  line1: ['street', 'streetaddress', 'street1', 'streetaddress1', 'address', 'address1', 'addressline1'],
+  line2: ['address2', 'addressline2', 'street2', 'streetaddress2', 'apt', 'apartment', 'unit', 'suite'],
+  city: ['town', 'citytown'],
+  state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
+  zip_code: ['zip', 'postcode', 'postalcode', 'zippostalcode', 'zippostal'],
+  hire_date: [
+    ...['datehired', 'dateofhire', 'hireddate', 'hired', 'originalhiredate', 'startdate'],
+    ...['lasthiredate', 'mostrecenthiredate', 'rehiredate', 'daterehired'],
+  ],
+  email: [
+    'emailaddress',
+    'mail',
+    'personalemail',
+    'homeemail',
+    'workemail',
+    'personalemailaddress',
+    'workemailaddress',
+  ],
+  hours_worked: [
+    ...['hoursperweek', 'weeklyhours', 'hoursweek', 'scheduledhours', 'standardhours', 'standardweeklyhours'],
+    ...['scheduledweeklyhours', 'defaulthours', 'workhours', 'hours'],
+  ],
   amount: [
     ...['payrate', 'rate', 'rateofpay', 'pay', 'salary', 'wage', 'annualsalary', 'hourlyrate'],
-    ...['annualrate', 'basepay', 'baserate', 'basesalary', 'compensation'],
+    ...[
+      'annualrate',
+      'basepay',
+      'baserate',
+      'basesalary',
+      'compensation',
+      'payrateamount',
+      'annualcompensation',
+    ],
+    ...['regularpayrate', 'regularpayrateamount', 'compensationrate', 'payamount', 'rate1', 'baserate1'],
     ...['amounttaken', 'memberamount', 'employeeamount', 'eeamount', 'deductionamount'],
   ],
-  period: ['paytype', 'payperiod', 'per', 'ratetype', 'paybasis'],
-  effective_start: ['effectivedate', 'payeffectivedate'],
-  employment_status: ['status', 'employmenttype'],
-  ssn: ['socialsecuritynumber', 'socialsecurityno', 'socialsecurity', 'social'],
-  phone_number: ['phone', 'telephone', 'mobile', 'cell', 'cellphone', 'homephone', 'mobilephone'],
+  period: [
+    'paytype',
+    'payperiod',
+    'per',
+    'ratetype',
+    'rateper',
+    'paybasis',
+    'compensationtype',
+    'payrateperiod',
+  ],
+  effective_start: [
+    ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
+    ...['compensationeffectivedate', 'salaryeffectivedate', 'effectivedate'],
+  ],
+  employment_status: [
+    ...[
+      'employmenttype',
+      'employeetype',
+      'workercategory',
+      'workercategorydescription',
+      'employmentcategory',
+    ],
+    ...['fullpart', 'fullparttime', 'fulltimeparttime', 'ftpt', 'status'],
+  ],
+  ssn: [
+    ...['socialsecuritynumber', 'socialsecurityno', 'socialsecurity', 'social', 'ssno', 'ssnumber'],
+    ...['taxidssn', 'ssntaxid'],
+  ],
+  phone_number: [
+    ...['phone', 'telephone', 'mobile', 'cell', 'cellphone', 'homephone', 'mobilephone', 'personalphone'],
+    ...['personalmobile', 'mobilenumber', 'mobilephonenumber', 'phoneno', 'telephonenumber'],
+  ],
   termination_date: ['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate'],
   biological_sex: ['sex', 'gender'],
-  pay_frequency: ['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule'],
-  job_title: ['title', 'job', 'position', 'occupation'],
+  pay_frequency: ['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
+  job_title: ['title', 'job', 'position', 'occupation', 'jobtitledescription', 'positiontitle'],
   member_contribution: ['employeecontribution', 'eecontribution', 'eeamount', 'deductionamount', 'rate'],
   employer_contribution: ['ercontribution', 'eramount', 'employeramount'],
   member_amount: ['employeeamount', 'eeamount', 'employeecontribution', 'deductionamount', 'rate'],
@@ -69,6 +130,11 @@ const OTHER_WORDS: OtherWords = {
   effective_end: ['stopdate', 'enddate'],
   code: ['deductioncode', 'paycode'],
 };
+
+/** What precedes the words of a person's own data: `Legal First Name`, `Primary Address: City`. */
+const QUALIFIER =
+  /^(?:legal|employee|emp|ee|worker|home|primary|permanent|residential|personalcontact|workcontact)/;
+const IS_PERSONAL = /^(?:first_name|last_name|dob|ssn|email|phone_number|address\..+)$/;
 
 /** A name and its last part: `address.zip_code` is also written `ZIP Code`. */
 function wordsOf(name: string): string[] {
@@ -113,18 +179,43 @@ function hintOf(name: string, names: readonly string[]): { hint?: string } {
 
 type OtherWords = Readonly<Record<string, readonly string[]>>;
 
+/** A column with a lower rank has the name before others. */
+type Usual = { readonly name: string; readonly rank: number };
+
 /** Returns the name that is written alike or has the same meaning. `words`: further words for names. */
-export function usualName(name: string, names: readonly string[], words: OtherWords = {}): string | null {
+export function usualMatch(name: string, names: readonly string[], words: OtherWords = {}): Usual | null {
   const word = folded(name);
-  const alike = names.find((known) => wordsOf(known).includes(word) || words[known]?.includes(word));
-  const same = names.find((known) => OTHER_WORDS[known.slice(known.lastIndexOf('.') + 1)]?.includes(word));
-  return alike ?? same ?? null;
+  const personal = names.filter((known) => IS_PERSONAL.test(known));
+  const bare = word.replace(QUALIFIER, '');
+  const bares = bare === word ? [] : [bare, bare.replace(/^address(?=.)/, '')];
+  return (
+    matchOf(word, names, words) ??
+    bares
+      .map((candidate) => matchOf(candidate, personal, words, QUALIFIED))
+      .find((match) => match !== null) ??
+    null
+  );
+}
+
+/** Ranks of other words follow those of names and of a kind's own words; words with a qualifier follow all. */
+const [OTHER, QUALIFIED] = [1_000, 2_000];
+
+function matchOf(word: string, names: readonly string[], words: OtherWords, after = 0): Usual | null {
+  for (const name of names) {
+    const rank = [...wordsOf(name), ...(words[name] ?? [])].indexOf(word);
+    if (rank !== -1) return { name, rank: after + rank };
+  }
+  for (const name of names) {
+    const rank = OTHER_WORDS[name.slice(name.lastIndexOf('.') + 1)]?.indexOf(word) ?? -1;
+    if (rank !== -1) return { name, rank: after + OTHER + rank };
+  }
+  return null;
 }
 
 /** Returns the name that is written alike, has the same meaning, or needs the fewest changes, at most a third of its characters. */
 export function nearestName(name: string, names: readonly string[], words?: OtherWords): string | null {
-  const usual = usualName(name, names, words);
-  if (usual !== null) return usual;
+  const usual = usualMatch(name, names, words);
+  if (usual !== null) return usual.name;
   const word = folded(name);
   const ranked = names.flatMap((known) =>
     wordsOf(known).map((candidate) => {

@@ -2,7 +2,7 @@
 import { folded } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { bareOf, totalIn } from './csv.ts';
-import { usualName } from './csv-header.ts';
+import { usualMatch } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
 import type { FormatFinder, Repairs } from './repair.ts';
 
@@ -34,7 +34,8 @@ export function proposeFormat(
     isColumn: (cell) =>
       earlier.has(headerKey(cell)) ||
       kind.isName(cell) ||
-      (kind.fieldOf?.(cell) ?? usualName(cell, names, words)) !== null,
+      kind.fieldOf?.(cell) != null ||
+      usualMatch(cell, names, words) !== null,
     sheet: before?.sheet ?? null,
     formatFor(header) {
       const { constants, id_prefix, leave_out } = before ?? EMPTY_FORMAT;
@@ -117,8 +118,11 @@ function fieldsOf(
   earlierField: (name: string) => string | null | undefined,
 ): Map<string, string> {
   const fields = new Map<string, string>();
-  const give = (fieldOf: (name: string, free: readonly string[]) => string | null): void => {
-    for (const name of header) {
+  const give = (
+    fieldOf: (name: string, free: readonly string[]) => string | null,
+    names: readonly string[] = header,
+  ): void => {
+    for (const name of names) {
       if (name === '' || fields.has(name) || earlierField(name) === null) continue;
       const taken = new Set(fields.values());
       const field = fieldOf(
@@ -132,7 +136,11 @@ function fieldsOf(
   give((name) => (kind.isName(name) ? name : null));
   give((name, free) => free.find((field) => folded(field) === folded(name)) ?? null);
   give((name) => kind.fieldOf?.(name) ?? null);
-  give((name, free) => usualName(name, free, kind.words));
+  const free = kind.names.filter((name) => ![...fields.values()].includes(name));
+  const rankOf = (name: string) => usualMatch(name, free, kind.words)?.rank ?? Number.MAX_SAFE_INTEGER;
+  const ranks = new Map(header.map((name) => [name, rankOf(name)]));
+  const ranked = header.toSorted((a, b) => (ranks.get(a) as number) - (ranks.get(b) as number));
+  give((name, names) => usualMatch(name, names, kind.words)?.name ?? null, ranked);
   return fields;
 }
 

@@ -90,6 +90,38 @@ t.test("a vendor's export is read by its usual headers, and every change is coun
   t.match(employees, [{ employee_id: '1001', last_name: 'Peña', ssn: '012345678', hours_worked: '40' }]);
 });
 
+t.test(
+  'the usual headers of payroll systems are proposed, of two for one field the likelier one',
+  async (t) => {
+    const systems: readonly (readonly [headers: string, fields: string, unread?: string])[] = [
+      [
+        'Rehire Date,Position ID,Associate ID,Legal First Name,Legal Last Name,Birth Date,Tax ID (SSN),Original Hire Date,Worker Category,Rate Effective Date,Regular Pay Rate Amount,Standard Hours',
+        'employee_id,first_name,last_name,dob,ssn,hire_date,employment_status,pay_rate[0].effective_start,pay_rate[0].amount,hours_worked',
+        'Rehire Date,Position ID',
+      ],
+      [
+        'Primary Address: Address Line 1,Primary Address: City,Primary Address: State / Territory Code,Primary Address: Zip / Postal Code,Personal Contact: Personal Email',
+        'address.line1,address.city,address.state,address.zip_code,email',
+      ],
+      [
+        'Employee,EE ID,Home Address 1,Home Address 2,Zip/Postal Code,Work State,Mobile,Work Email,Pay Type,Annual Salary',
+        'employee_id,address.line1,address.line2,address.zip_code,phone_number,email,pay_rate[0].period,pay_rate[0].amount',
+        'Employee,Work State',
+      ],
+      [
+        'Emp No,First Name,Employee Last Name,SS No.,Rehire Date,Employee Type,Scheduled Weekly Hours,Employee Status',
+        'employee_id,first_name,last_name,ssn,hire_date,employment_status,hours_worked',
+        'Employee Status',
+      ],
+    ];
+    for (const [headers, fields, left = ''] of systems) {
+      const { format, unread } = await propose(`${headers}\n${headers.replaceAll(/[^,]+/g, 'x')}\n`);
+      const read = format?.columns.flatMap(({ field }) => field ?? []);
+      t.strictSame([read?.join(), unread.join()], [fields, left], headers);
+    }
+  },
+);
+
 t.test('a file is read in any of the usual encodings and separators, below its titles', async (t) => {
   const text = csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }]);
   const titled = `Acme, census as of 1/31/2026\r\n\r\n${text}`;
