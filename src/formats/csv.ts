@@ -36,13 +36,18 @@ export async function* csvRecords(
   here: () => string,
   named: NamedColumns,
 ): AsyncGenerator<CsvRecord> {
+  let isEmpty = true;
   try {
-    yield* recordsOf(content, here, named.names);
+    for await (const record of recordsOf(content, here, named.names)) {
+      isEmpty = false;
+      yield record;
+    }
   } catch (error) {
     // A format reads a file in other forms, but no row that is broken.
     if (!isAppError(error, 'UNREADABLE') || error.problems.some(({ path }) => path !== '')) throw error;
     throw unreadableFor([...formatProblem(named), ...error.problems]);
   }
+  if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
 }
 
 async function* recordsOf(
@@ -80,7 +85,6 @@ async function* recordsOf(
     before = [];
   }
   const [first] = before;
-  if (header === null && first === undefined) throw unreadable('', 'is empty: a CSV begins with a header');
   if (first === undefined) return;
   yield begin(first);
   yield* later();
