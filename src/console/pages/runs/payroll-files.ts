@@ -42,7 +42,7 @@ export function payrollFilePages(pages: Console): void {
     const { id } = run;
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
-      <p>${'Report only what payroll did not take in full, for one employee or with a file. It becomes an open item. '}<a href=${runPath(id)}>Back to the run</a></p>
+      <p>${'Report only what payroll did not take in full, for one employee or with a file. It becomes an open item: the payroll policy decides whether later runs take it. '}<a href=${runPath(id)}>Back to the run</a></p>
       ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
       ${takenForm(run, visit)}
       <div id="outcome" aria-live="polite"></div>
