@@ -160,6 +160,36 @@ t.test('the next step is one that the user can take', async (t) => {
   t.match(await text('/runs/globex-biweekly-2026-07-17/bar', users['a specialist']), 'Finalize …');
 });
 
+t.test('a run that fails a check names who acts next, and offers to finalize it only to them', async (t) => {
+  const { db, call, put, text, cookie, personWith } = await reading(t);
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
+  const id = 'acme-biweekly-2026-07-17';
+  await put(id, '2026-07-17');
+  await call({ method: 'POST', url: `/v1/payroll-runs/${id}/computation` });
+  const reads = async (role: keyof typeof ROLES, next: string, isOffered: boolean) => {
+    const user = { cookie: await cookie(await personWith(`${role}@example.com`, ...ROLES[role])) };
+    const bar = await text(`/runs/${id}/bar`, user);
+    t.match(bar, `Next: ${next}`, role);
+    t.equal(bar.includes('Finalize …'), isOffered, role);
+    return text('/', user);
+  };
+  const asked = 'ask a payroll manager to accept their findings.';
+  const home = await reads('payroll-specialist', `fix the failed checks, or ${asked}`, false);
+  t.match(home, `Fix the failed checks, or ${asked}`);
+  t.notMatch(await reads('payroll-manager', 'fix the failed checks, or accept their findings', true), asked);
+  t.notMatch(await reads('auditor', 'a payroll specialist fixes the failed checks.', false), asked);
+  await call({
+    method: 'PUT',
+    url: '/v1/employers/acme/second-approval',
+    body: { required: true, reason: 'two' },
+  });
+  await reads(
+    'payroll-manager',
+    'fix the failed checks, or approve the run and accept their findings.',
+    false,
+  );
+});
+
 t.test('two persons read who must approve, finalize and void a run, and what no longer counts', async (t) => {
   const { db, call, put, text, acted, cookie, personWith, tokenWith } = await reading(t);
   await put('r', '2026-07-17');
@@ -202,6 +232,7 @@ t.test('two persons read who must approve, finalize and void a run, and what no 
   await approve('bob', await finalize());
   await acted('/runs/r/finalize', { etag: await etagOf() }, users.ann);
   await reads('bob', '?approved=finalize', /Approve voiding …/, /Another person can now|>Void …/);
+  await reads('program', '', /Compare with payroll/, />Void …/);
   await reads('bob', '/findings', /medical/, /Override one of them/);
   await reads('cyd', '/void', /One person must approve voiding this run/, /name="reason"/);
   t.match(await acted('/runs/r/void', { reason: 'a test' }, users.cyd), 'must approve voiding');

@@ -1,14 +1,14 @@
 /** Whether a run can be finalized or voided, and what it waits for. */
 import type { ResultOf } from '../../api/operation.ts';
 import type { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
-import { textsOfCheck } from '../../api/operations/readiness.ts';
+import { textsOfCheck, titleOfCheck } from '../../api/operations/readiness.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
 import { type Accepting, checkList, isChoice } from './checks.ts';
 import type { Run } from './finding.ts';
-import { actorName } from './format.ts';
+import { actorName, capitalized, lacksScope } from './format.ts';
 
-type RunReadiness = ResultOf<typeof getPayrollRunReadiness>;
+export type RunReadiness = ResultOf<typeof getPayrollRunReadiness>;
 /** The second approval of a run. Null if none is required. */
 export type RunApproval = RunReadiness['approval'];
 
@@ -35,10 +35,7 @@ export function readinessOf(readiness: RunReadiness, run: Run, visit: Visit, acc
   const tone = !isPassed ? 'bad' : obstacle !== null ? '' : 'good';
   const title = isPassed ? passedTitle(readiness, obstacle !== null) : 'Not ready';
   const isAcceptable = checks.some((check) => isChoice(check, accepting));
-  const hint =
-    blockingOf(readiness) === null
-      ? hintOf(readiness, visit, isAcceptable)
-      : 'Fix the failed checks: one of them cannot be accepted.';
+  const hint = hintOf(readiness, visit, isAcceptable);
   return html`
     <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
       <h2 id="readiness-title">${title}</h2>
@@ -69,14 +66,42 @@ function hintOf(readiness: RunReadiness, visit: Visit, isAcceptable: boolean): s
   if (isApproved(readiness)) return 'The approval accepts the failed checks.';
   if (isAcceptable)
     return 'Fix the failed checks, or select each one that the reason below covers. Each failed check must be selected.';
-  if (approval !== null && mayApprove(visit))
-    return 'Fix the failed checks, or approve the run and accept their findings.';
-  return approval === null && visit.may('runs:approve')
-    ? 'Fix the failed checks, or accept their findings with a reason.'
-    : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
+  return `${capitalized(toPass(failedIn(readiness), approval !== null, visit))}.`;
+}
+
+/** Returns what must be done about failed checks before a run can be final: only who may accept their findings can do that. */
+export function toPass(failed: readonly string[], needsApproval: boolean, visit: Visit): string {
+  if (blockingIn(failed) !== null) return 'fix the failed checks: one of them cannot be accepted';
+  if (needsApproval && mayApprove(visit))
+    return 'fix the failed checks, or approve the run and accept their findings';
+  return !needsApproval && visit.may('runs:approve')
+    ? 'fix the failed checks, or accept their findings with a reason'
+    : 'fix the failed checks, or ask a payroll manager to accept their findings';
+}
+
+/** Returns why the user may not finalize the run; null if they may. */
+export function whyNot(visit: Visit, readiness: RunReadiness): string | null {
+  const { ready, approval } = readiness;
+  const obstacle = blockedBy(readiness) ?? obstacleOf(approval, visit);
+  if (obstacle !== null || approval !== null || ready || visit.may('runs:approve')) return obstacle;
+  return lacksScope('To accept the findings', 'runs:approve');
+}
+
+/** Returns why nobody can finalize the run; null if somebody can. */
+export function blockedBy(readiness: RunReadiness): string | null {
+  const id = blockingOf(readiness);
+  return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;
+}
+
+export function failedIn({ checks }: RunReadiness): string[] {
+  return checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
 }
 
 /** Returns the failed check that nobody can accept, or null. */
-export function blockingOf({ checks }: RunReadiness): string | null {
-  return checks.find(({ id, result }) => result === 'fail' && textsOfCheck(id).isBlocking)?.id ?? null;
+export function blockingOf(readiness: RunReadiness): string | null {
+  return blockingIn(failedIn(readiness));
+}
+
+function blockingIn(failed: readonly string[]): string | null {
+  return failed.find((id) => textsOfCheck(id).isBlocking) ?? null;
 }

@@ -13,10 +13,10 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
-import { actorName, capitalized, counted, instant, lacksScope, money, term } from '../../elements/format.ts';
+import { actorName, capitalized, counted, instant, money, term } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
-import { blockingOf, isApproved, obstacleOf, readinessOf } from '../../elements/run-readiness.ts';
+import { blockingOf, isApproved, readinessOf, whyNot } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
@@ -203,20 +203,6 @@ async function confirmation(
       ${isWarned && html`<div class="card">${fieldOf('reason')}</div>`}
     </form>
   `;
-}
-
-/** Returns why the user may not finalize the run; null if they may. */
-function whyNot(visit: Visit, readiness: Readiness): string | null {
-  const { ready, approval } = readiness;
-  const obstacle = blockedBy(readiness) ?? obstacleOf(approval, visit);
-  if (obstacle !== null || approval !== null || ready || visit.may('runs:approve')) return obstacle;
-  return lacksScope('To accept the findings', 'runs:approve');
-}
-
-/** Returns why nobody can finalize the run; null if somebody can. */
-export function blockedBy(readiness: Readiness): string | null {
-  const id = blockingOf(readiness);
-  return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;
 }
 
 /** Returns what a problem of the form is about: the reason, or a check that is not accepted. */

@@ -16,24 +16,26 @@ import { actorName, count, counted, difference, money } from '../../elements/for
 import { historyOf } from '../../elements/history.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
-import { obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
+import {
+  blockingOf,
+  failedIn,
+  isApproved,
+  obstacleOf,
+  type RunApproval,
+  type RunReadiness,
+  readinessOf,
+  toPass,
+  whyNot,
+} from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { attempt } from '../../performing.ts';
+import { attempt, dataOrNull } from '../../performing.ts';
 import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, isOfEmployees } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
 import { overridesOf } from './overrides.ts';
-import {
-  approvalOf,
-  optionsOf,
-  otherActions,
-  runSummary,
-  stateOf,
-  statePart,
-  voidApprovalOf,
-} from './state.ts';
+import { optionsOf, otherActions, runSummary, stateOf, statePart, voidApprovalOf } from './state.ts';
 
 type Run = labels.Run;
 
@@ -104,15 +106,18 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
     change === undefined
       ? money(amount)
       : withNote(money(amount), `${difference(change)} since the last run`);
-  const approval = await approvalOf(visit, run);
+  const readiness = run.state === 'open' ? await dataOrNull(visit.api.perform(getPayrollRunReadiness)) : null;
+  const approval = readiness?.approval ?? null;
   const payrollFile = await payrollFileOf(visit, run);
   const finalize =
-    run.state === 'open' &&
+    readiness !== null &&
     may('runs:write') &&
-    obstacleOf(approval, visit) === null &&
+    whyNot(visit, readiness) === null &&
     html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), { ...reviewedOf(run), after: query.after })}>Finalize …</a>`;
   const approve =
+    readiness !== null &&
     approval?.state === 'missing' &&
+    blockingOf(readiness) === null &&
     mayApprove(visit) &&
     html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
   const withdraw =
@@ -137,7 +142,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
       <p>
         <strong class="lead">${labels.nameOf(run)}</strong> <span class="while-unchanged">${stateWith(run, approval)}</span>
         <span class="under soft">${labels.periodOf(run)}</span>
-        <span class="under while-unchanged">${whoIsNext(run, approval, visit)}</span>
+        <span class="under while-unchanged">${whoIsNext(run, readiness, visit)}</span>
       </p>
       <dl>
         <div><dt>Employee amount</dt><dd>${compared(totals.member_amount, comparison?.totals.member_difference)}</dd></div>
@@ -159,17 +164,22 @@ function stateWith({ state: now }: labels.ComputedRun, approval: RunApproval): H
 }
 
 /** Returns who does what next with a run. */
-function whoIsNext(run: labels.ComputedRun, approval: RunApproval, visit: Visit): string {
+function whoIsNext(run: labels.ComputedRun, readiness: RunReadiness | null, visit: Visit): string {
   if (run.state === 'voided') return 'It no longer counts.';
   if (run.state === 'finalized')
     return run.last_download === null
       ? 'Next: payroll loads its file.'
       : 'Next: report what payroll did not take.';
+  if (readiness === null) return '';
+  const { ready: isReady, approval } = readiness;
+  const mayWrite = visit.may('runs:write');
+  if (!isReady && !isApproved(readiness))
+    return mayWrite
+      ? `Next: ${toPass(failedIn(readiness), approval !== null, visit)}.`
+      : 'Next: a payroll specialist fixes the failed checks.';
   const obstacle = obstacleOf(approval, visit);
   if (obstacle !== null) return `Next: ${obstacle.charAt(0).toLowerCase()}${obstacle.slice(1)}`;
-  return visit.may('runs:write')
-    ? 'Next: you review it, then finalize it.'
-    : 'Next: a payroll specialist finalizes it.';
+  return mayWrite ? 'Next: you review it, then finalize it.' : 'Next: a payroll specialist finalizes it.';
 }
 
 /** Confirms what the user approved, while that counts. */

@@ -1,7 +1,7 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
 import { getSecondApproval, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
 import { getPayrollRunFreshness } from '../../../api/operations/payroll-run-employees.ts';
-import { getPayrollRunOutline, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';
+import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
@@ -143,15 +143,11 @@ function listed(ids: readonly string[] | null): string | null {
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
-/** Returns the approval of finalizing an open run. It needs the checks, so it takes as long as computing the run. */
-export async function approvalOf(visit: Visit, run: RunKey): Promise<RunApproval> {
-  if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
-  const { data } = await attempt(visit.api.perform(getPayrollRunReadiness), 409, 422);
-  return data?.approval ?? null;
-}
-
 /** Returns the approval of voiding a final run. */
-export async function voidApprovalOf(visit: Visit, run: RunKey): Promise<RunApproval> {
+export async function voidApprovalOf(
+  visit: Visit,
+  run: Pick<Run, 'state' | 'employer_id'>,
+): Promise<RunApproval> {
   if (run.state !== 'finalized' || !(await requiresApproval(visit, run))) return null;
   const { approvals } = await visit.api.perform(listPayrollRunApprovals);
   const counting = approvals.filter(({ action, ended_at }) => action === 'void' && ended_at === null);
@@ -166,8 +162,6 @@ export function toApprovals(runId: string, approval: RunApproval, visit: Visit):
   if (approval === null || !mayApprove(visit)) return null;
   return html`<a href=${runPath(runId, '/approve')}>Approvals of this run</a>${' '}`;
 }
-
-type RunKey = Pick<Run, 'state' | 'employer_id'>;
 
 async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
   return (await api.perform(getSecondApproval, { params: { employer_id } })).required;
@@ -189,7 +183,7 @@ export function otherActions(run: Run, visit: Visit, voiding: RunApproval): Html
       ${link(address('/settings', { employer_id, run: run_id }), 'Payroll settings')}
       ${isVoidApprover && voiding.state === 'missing' && link(runPath(run_id, '/approve'), 'Approve voiding …')}
       ${isVoidApprover && voiding.state === 'yours' && link(runPath(run_id, '/approve'), 'Withdraw your approval …')}
-      ${may('runs:approve') && isFinalized && (!isVoidApprover || voiding.state === 'given') && link(runPath(run_id, '/void'), 'Void …', 'danger')}
+      ${may('runs:approve') && isFinalized && obstacleOf(voiding, visit, 'void') === null && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
     ${voiding?.approved_by != null && html`<p class="hint while-unchanged">${obstacleOf(voiding, visit, 'void') ?? `${actorName(voiding.approved_by)} approved voiding this run.`}</p>`}
