@@ -285,9 +285,9 @@ CREATE TRIGGER run_approvals_are_kept BEFORE UPDATE OR DELETE ON run_approvals F
 CREATE TRIGGER run_approvals_are_never_emptied BEFORE TRUNCATE ON run_approvals EXECUTE FUNCTION refuse_change();
 -- on both:
 
--- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
--- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
--- accepted for its run only. A later run repeats what it was finalized with, by the `record_id` of the acceptance. `finding`
+-- Readiness findings that were accepted for a run, before or when it was finalized. `ids` is a sorted JSON list of the versions,
+-- events or dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it
+-- was accepted for its run only. A later run repeats what it was finalized with, by the `record_id` of the acceptance. `finding`
 -- is the JSON of the finding as the run had it.
 CREATE TABLE accepted_findings (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),

@@ -205,7 +205,7 @@ export type OpenFinding = AcceptableFinding & { isAcceptable: boolean };
 export type RememberedFinding = AcceptableFinding & { recordId: number };
 
 export type FindAcceptance = (
-  finding: Omit<AcceptableFinding, 'finding'>,
+  finding: AcceptableFinding,
 ) => (Acceptance & Pick<RememberedFinding, 'recordId'>) | null;
 
 /** Returns the instant `ms` before now, in the form in which instants are stored. */

@@ -86,6 +86,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ last_attempts: [], reprocessed: 12, without_body: 0 },
   ...{ 'CancelRequest.reason': 'Reported twice.', 'DismissalRequest.reason': 'A sample event.' },
   ...{ 'VoidRequest.reason': 'The pay date was wrong.', 'FinalizeRequest.reason': 'Paid by another system.' },
+  ...{ 'AcceptanceRequest.reason': 'They are paid by another system.', 'AcceptedFindings.findings': 1 },
+  ...{ 'AcceptedFindings.accepted_checks': ['employees-not-scheduled'] },
   ...{ accept: ['employees-not-scheduled'], force: false, valid: true, problem_count: 0, problems: [] },
   ...{ created_at: CREATED, requested_at: CREATED, staged_at: CREATED, 'CensusUpload.uploaded_at': CREATED },
   ...{ last_received_at: RECEIVED, 'StagedCensus.uploaded_at': CREATED },

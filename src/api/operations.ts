@@ -24,6 +24,7 @@ import * as names from './operations/names.ts';
 import * as notifications from './operations/notifications.ts';
 import * as openItems from './operations/open-items.ts';
 import * as payDateProposal from './operations/pay-date-proposal.ts';
+import * as payrollRunAcceptances from './operations/payroll-run-acceptances.ts';
 import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
 import * as payrollRunCreation from './operations/payroll-run-creation.ts';
 import * as payrollRunEmployees from './operations/payroll-run-employees.ts';
@@ -46,7 +47,7 @@ const NOUNS = [
   ...[readiness, flowReadiness, activity],
   openItems,
   ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
-  ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
+  ...[payrollRunWork, payrollRunAcceptances, payrollRunApprovals, payrollRunFindings, payrollsDue],
   ...[payrollSettings, payDateProposal, fileFormats],
   ...[audit, evidence, employers, notifications, sessions],
 ] as const;

@@ -74,7 +74,7 @@ export async function reportOf<Asked extends Question>(
   for (const check of checks) {
     const found = await check.find(db, question);
     const isShown = (finding: Found) =>
-      finding.wasNamed !== true || acceptanceOf(identityOf(check, finding)) !== null;
+      finding.wasNamed !== true || acceptanceOf(fullOf(check, finding)) !== null;
     const findings = failuresFirst(found.filter(isShown));
     const { passed } = check;
     const message =
@@ -118,7 +118,7 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
       let count = 0;
       for (const found of findings) {
         const { isHidden = false } = found;
-        const full = { ...identityOf(check, found), finding: findingOf(check, found) };
+        const full = fullOf(check, found);
         const acceptance = acceptanceOf(full);
         if (acceptance === null) {
           ofCheck.push(openFinding(check, full, isHidden));
@@ -156,11 +156,11 @@ function failuresFirst(findings: readonly Found[]): readonly Found[] {
     : [...failures, ...findings.filter(({ result }) => result === 'warn')];
 }
 
-function identityOf<A>(
-  { id, isIdentifiedByIds }: Check<Db, A>,
-  { result, employee_id = null, ids = [] }: Found,
-) {
-  return { checkId: id, result, employeeId: isIdentifiedByIds ? null : employee_id, ids };
+/** Returns a finding with what identifies it. */
+function fullOf<A>(check: Check<Db, A>, found: Found): AcceptableFinding {
+  const { result, employee_id = null, ids = [] } = found;
+  const employeeId = check.isIdentifiedByIds ? null : employee_id;
+  return { checkId: check.id, result, employeeId, ids, finding: findingOf(check, found) };
 }
 
 function adviceOn<A>({ advice }: Check<Db, A>, findings: readonly Found[]): string {

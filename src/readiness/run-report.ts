@@ -6,13 +6,14 @@ import type { RunQuestion } from '../payroll/checks/check.ts';
 import { PAYROLL_CHECKS } from '../payroll/checks/list.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { computeInTurn } from '../payroll/compute/queue.ts';
+import { type Accepting, acceptFindings } from '../payroll/lifecycle/accept-findings.ts';
 import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
 import { linesEtagOf } from '../payroll/lifecycle/reviewed.ts';
 import { type Summary, summarize } from '../payroll/lifecycle/summary.ts';
 import { approvalSeenBy } from '../payroll/records/approvals.ts';
 import type { RequestedRun } from '../payroll/records/body.ts';
-import type { StoredRun } from '../payroll/records/runs.ts';
+import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
 /** The checks of a run, in the order of the report. */
@@ -59,7 +60,7 @@ export async function readinessOf(
   const { employer_id, employee_ids } = computation.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
   const question = { ...asked, computation, found: summary.found, employerId: employer_id, employees };
-  const accepted = await rememberedAcceptances(db, employer_id);
+  const accepted = await rememberedAcceptances(db, employer_id, computation.runId);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${summary.etag}.${report.etag}` };
 }
@@ -73,6 +74,13 @@ export function approvalOf(
 ) {
   const run = { runId, employerId, action: 'finalize', etag: linesEtagOf(etag) } as const;
   return approvalSeenBy(db, run, failed, person, checked_at);
+}
+
+/** Accepts findings of an open run, of the very report that was reviewed. Throws RUN_REFUSED. */
+export function acceptChecked(db: Db, runId: string, accepting: Accepting, question: LedgerQuestion) {
+  return acceptFindings(db, runId, accepting, (stored) =>
+    readinessOfRun(db, bodyOf(stored), stored.run_id, question),
+  );
 }
 
 type Finalization = Finalizing & { question: LedgerQuestion };

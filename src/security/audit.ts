@@ -47,6 +47,7 @@ export const ACTIONS = [
   'policy.put',
   'reason.erase',
   'retention.apply',
+  'run.accept-findings',
   'run.approve',
   'run.approval-withdraw',
   'run.create',

@@ -11,7 +11,7 @@ import { report, SAMPLES } from '../employment/stage.ts';
 import { tellTest } from '../notifications/parts.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, employ, LATELY, NOW, rowsOf, sync } from '../support/payroll.ts';
+import { bodyOn, deduct, EMPLOYER, employ, LATELY, NOW, rowsOf, sync } from '../support/payroll.ts';
 import { apply, deductionOf, deliver } from './deliver.ts';
 import { OPENING, PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
@@ -89,8 +89,12 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`PUT ${RUN}`, 'run.create', body),
     step(`PUT ${OVERRIDE}`, 'run.override', { ...AMOUNTS, ...REASON }, ofOverride),
     step(`DELETE ${OVERRIDE}`, 'run.remove-override', undefined, ofOverride),
+    () => deduct(db, 'evt-two', { id: 'ded-two', employee_id: 'emp-1' }, LATELY),
+    step(`POST ${RUN}/acceptances`, 'run.accept-findings', { accept: ['overlap'], ...REASON }),
     step(`POST ${RUN}/finalize`, 'run.finalize'),
-    step(`POST ${RUN}/taken`, 'run.taken', { lines: [{ employee_id: 'emp-1', amount: '1.00' }] }),
+    step(`POST ${RUN}/taken`, 'run.taken', {
+      lines: [{ employee_id: 'emp-1', deduction_id: 'ded-1', amount: '1.00' }],
+    }),
     step(`POST ${RUN}/approval`, 'run.approve', { action: 'void', ...REASON }, approving),
     step(`DELETE ${RUN}/approval`, 'run.approval-withdraw', undefined, approving),
     step(`POST ${RUN}/void`, 'run.void', REASON),
@@ -184,8 +188,8 @@ onEitherEngine('every route that declares an action leaves exactly one record of
   const { call, db } = running;
   const covered = new Map<string, Action>();
   const ifMatchOf = async (url: string) =>
-    url.endsWith('/finalize') && {
-      'if-match': (await call({ url: url.replace('/finalize', '') })).headers.etag as string,
+    /\/(finalize|acceptances)$/.test(url) && {
+      'if-match': (await call({ url: url.replace(/\/\w+$/, '/readiness') })).headers.etag as string,
     };
   for (const step of await stepsOf(running)) {
     if (typeof step === 'function') {

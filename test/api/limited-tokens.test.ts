@@ -168,6 +168,7 @@ const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>>
   }),
   'PUT /v1/employers/:employer_id/census': censusOf,
   'POST /v1/employers/:employer_id/census/validate': censusOf,
+  'POST /v1/payroll-runs/:run_id/acceptances': () => ({ accept: ['overlap'], ...REASON }),
   'POST /v1/payroll-runs/:run_id/approval': () => ({ action: 'void', ...REASON }),
   'PUT /v1/employers/:employer_id/second-approval': () => ({ required: true, ...REASON }),
   'POST /v1/payroll-runs/:run_id/void': () => REASON,

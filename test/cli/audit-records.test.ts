@@ -1,7 +1,9 @@
 /** Every command leaves one record of the action that it declares. */
+
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import type { Test } from 'tap';
 import t from 'tap';
 import { Command } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
@@ -32,7 +34,7 @@ const WAITING = `sync-${EMPLOYER}-waiting-${LATELY}`;
 /** Commands on a whole database: their own tests look for their records. */
 const TESTED_ELSEWHERE = new Set(['backup', 'copy', 'migrate', 'restore', 'sending on']);
 
-async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[]> {
+async function stepsOf(t: Test, stage: Stage): Promise<(Step | (() => Promise<unknown>))[]> {
   const { db, file, deduct } = stage;
   const hire = await report(db, 'new-hire', 'ann');
   const move = await report(db, 'demographic', 'ann');
@@ -66,6 +68,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const cutOver = { employerId: EMPLOYER, list: 'people', today: at.slice(0, 10), viewer: null } as const;
   const { etag } = await compareCutOver(db, cutOver, rowsOf({ employee_id: 'emp-1' }));
   const finalizing = ['run', 'finalize', 'r', '--etag'];
+  const accepting = ['run', 'accept-findings', 'next', '--accept', 'overlap', ...reason, '--etag'];
   return [
     {
       argv: ['cut-over', 'sign', 'people', people, ...employer, '--etag', etag, ...reason],
@@ -93,6 +96,13 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
+    { argv: ['run', 'create', 'next', ...optionsOn(PAY_DATE)], action: 'run.create' },
+    async () => {
+      await deduct('evt-o', { id: 'ded-o', employee_id: 'emp-1' }, '2026-01-02T00:00:00Z');
+      const { stdout } = await here(t, stage.env, ['run', 'readiness', 'next', '--json']);
+      accepting.push(JSON.parse(stdout).etag);
+    },
+    { argv: accepting, action: 'run.accept-findings' },
     { argv: ['items', 'open', opening, ...employer], action: 'item.open' },
     {
       argv: ['items', 'decide', ...employer, '--employee', 'emp-1', '--action', 'hold', ...reason],
@@ -164,7 +174,7 @@ onEitherEngine('every command that declares an action leaves exactly one record 
   const covered = new Map<string, Action>();
   const declared = await declaredActions();
   for (const name of TESTED_ELSEWHERE) declared.delete(name);
-  for (const step of await stepsOf(stage)) {
+  for (const step of await stepsOf(t, stage)) {
     if (typeof step === 'function') {
       await step();
       continue;

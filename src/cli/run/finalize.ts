@@ -1,5 +1,6 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 import type { ResultOf } from '../../api/operation.ts';
+import { acceptFindings } from '../../api/operations/payroll-run-acceptances.ts';
 import { listPayrollRunFindings } from '../../api/operations/payroll-run-findings.ts';
 import {
   finalizePayrollRun,
@@ -52,6 +53,17 @@ export function addFinalizeCommands(run: Command): void {
       if (findings.length === 0) out.note('No findings.');
       if (next_cursor !== null) out.note(`There are more. Continue with --cursor ${next_cursor}`);
     },
+  });
+  addOperation(run, 'accept-findings', acceptFindings, {
+    description: 'Accept findings of an open run, so that finalizing needs no acceptance of them.',
+    examples: ['mb-2026-07 --etag 5f0c2e.81d4aa --accept overlap --reason "two dental plans until August"'],
+    arguments: ['run_id'],
+    flags: { accept: '--accept <check...>', reason: '--reason <text>' },
+    help: { accept: 'Accept the findings of these readiness checks', reason: 'Why they are accepted' },
+    more: (command) =>
+      command.requiredOption('--etag <etag>', 'The ETag of the reviewed readiness report (required)'),
+    input: async (_context, named, { etag }: { etag: string }) => ({ ...named, ifMatch: etag }),
+    print: (out, { findings }) => out.print(`Accepted ${counted(findings, 'finding')}`),
   });
   addOperation(run, 'finalize', finalizePayrollRun, {
     description: 'Freeze the reviewed lines of a run.',

@@ -37,6 +37,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'policy.put': 'Payroll policy set',
   'reason.erase': 'Reason erased',
   'retention.apply': 'Old data deleted',
+  'run.accept-findings': 'Findings accepted',
   'run.approve': 'Run approved',
   'run.approval-withdraw': 'Approval withdrawn',
   'run.create': 'Run created',

@@ -1,4 +1,4 @@
-/** Readiness findings that people accepted when finalizing a run, remembered until their facts change. */
+/** Readiness findings that people accepted for a run, remembered until their facts change. */
 import Type from 'typebox';
 import type { FindAcceptance, Finding, RememberedFinding } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
@@ -52,6 +52,17 @@ export async function insertAcceptances(trx: Trx, rows: readonly AcceptanceRow[]
   await insertRows(trx, 'accepted_findings', rows);
 }
 
+/** Returns the number of the findings that were accepted for a run while it was open. */
+export async function countAcceptances(db: Db | Trx, runId: string): Promise<number> {
+  const query = db.selectFrom('accepted_findings').select((eb) => eb.fn.countAll().as('count'));
+  return Number((await query.where('run_id', '=', runId).executeTakeFirstOrThrow()).count);
+}
+
+/** Removes the acceptances of an open run: it is deleted, or becomes final with those that still count. */
+export async function removeAcceptances(trx: Trx, runId: string): Promise<void> {
+  await trx.deleteFrom('accepted_findings').where('run_id', '=', runId).execute();
+}
+
 function firstMaker([first]: readonly AcceptanceRow[], makers: ReadonlyMap<number, Made>): Actor | null {
   return first === undefined ? null : (makers.get(first.record_id)?.by ?? null);
 }
@@ -97,21 +108,37 @@ export async function acceptedInRun(db: Db, runId: string): Promise<AcceptedInRu
   });
 }
 
-/** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only. */
-export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
-  const rows = await db
+/** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only, and as it was. */
+export async function rememberedAcceptances(
+  db: Db | Trx,
+  employerId: string,
+  runId: string | null,
+): Promise<FindAcceptance> {
+  const columns = ['check_id', 'employee_id', 'ids', 'reason', 'record_id'] as const;
+  const ofRun = await db
     .selectFrom('accepted_findings')
-    .select(['check_id', 'employee_id', 'ids', 'reason', 'record_id'])
+    .select([...columns, 'finding'])
+    .where('run_id', '=', runId ?? '')
+    .where('ids', '=', idsText([]))
+    .execute();
+  const ofEmployer = await db
+    .selectFrom('accepted_findings')
+    .select(columns)
     // Each run stores the acceptances of earlier runs again.
     .distinct()
     .where('employer_id', '=', employerId)
     .where('ids', '<>', idsText([]))
     .orderBy('record_id')
     .execute();
-  const known = new Map(rows.map((row) => [keyOf(row.check_id, row.employee_id, row.ids), row]));
-  const makers = await makersOf(db, [...new Set(rows.map(({ record_id }) => record_id))]);
-  return ({ checkId, employeeId, ids }) => {
-    const row = known.get(keyOf(checkId, employeeId, idsText(ids)));
+  const known = new Map([
+    ...ofEmployer.map((row) => [keyOf(row.check_id, row.employee_id, row.ids), row] as const),
+    ...ofRun.map((row) => [keyOf(row.check_id, row.employee_id, row.finding), row] as const),
+  ]);
+  const makers = await makersOf(db, [...new Set([...known.values()].map(({ record_id }) => record_id))]);
+  return ({ checkId, employeeId, ids, finding }) => {
+    const row = known.get(
+      keyOf(checkId, employeeId, ids.length > 0 ? idsText(ids) : JSON.stringify(finding)),
+    );
     if (row === undefined) return null;
     const made = makers.get(row.record_id);
     if (made === undefined) return null;
@@ -123,12 +150,17 @@ function idsText(ids: readonly string[]): string {
   return JSON.stringify(ids.toSorted());
 }
 
-function keyOf(checkId: string, employeeId: string | null, ids: string): string {
-  return JSON.stringify([checkId, employeeId, ids]);
+/** `by`: the ids, or without ids the finding. */
+function keyOf(checkId: string, employeeId: string | null, by: string): string {
+  return JSON.stringify([checkId, employeeId, by]);
 }
 
 export const ACCEPTANCE_REASONS: ReasonColumn = {
-  ...{ table: 'accepted_findings', column: 'reason', actions: ['run.finalize', 'run.approve'] },
+  ...{
+    table: 'accepted_findings',
+    column: 'reason',
+    actions: ['run.finalize', 'run.approve', 'run.accept-findings'],
+  },
   by: { column: 'record_id', is: 'record_id' },
   // Finalizing repeats the reasons of earlier acceptances.
   lock: lockPayroll,

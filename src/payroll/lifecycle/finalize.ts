@@ -37,7 +37,13 @@ import {
 } from '../records/runs.ts';
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { type Acceptance, acceptancesWith, insertAcceptances } from './acceptances.ts';
+import {
+  type Acceptance,
+  acceptancesWith,
+  countAcceptances,
+  insertAcceptances,
+  removeAcceptances,
+} from './acceptances.ts';
 import { etagRequired, linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
 import { type Summary, summarize } from './summary.ts';
 
@@ -160,8 +166,15 @@ async function writeLines(
   return { freezeId, rows, summary, basis: columnsOfBasis(basis) };
 }
 
-/** The findings of a report that can be accepted, and the findings that earlier acceptances cover. */
-type Reviewed = { acceptable: readonly AcceptableFinding[]; remembered: readonly RememberedFinding[] };
+/**
+ * The findings of a report that can be accepted, and the findings that earlier acceptances cover. `accepted`: the number of
+ * findings accepted for the open run when they were read.
+ */
+type Reviewed = {
+  acceptable: readonly AcceptableFinding[];
+  remembered: readonly RememberedFinding[];
+  accepted: number;
+};
 
 /** Returns the findings to accept. Throws if the lines or the readiness report are not the reviewed and accepted ones. */
 async function review(
@@ -178,18 +191,19 @@ async function review(
     const why = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
     throw reviewAgain(etag, why);
   }
+  const accepted = await countAcceptances(db, computation.runId as string);
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
   if (isStale) throw findingsChanged(report);
   const { acceptable, remembered } = report;
   const approval = await approvalOf(db, computation, summary, acceptable, finalizing);
   if (approval.state === 'missing') throw approvalMissing('finalize');
-  if (approval.state === 'given') return { acceptable, remembered };
+  if (approval.state === 'given') return { acceptable, remembered, accepted };
   const findings = acceptedFindings(acceptable, approval, accept);
   if (acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
     throw notReady(report, accept?.checks);
   if (findings.length > 0 && ifMatch !== report.etag) throw findingsChanged(report);
-  return { acceptable, remembered };
+  return { acceptable, remembered, accepted };
 }
 
 function findingsChanged({ etag }: ReadinessReport): AppError {
@@ -242,7 +256,7 @@ async function makeFinal(
   trx: Trx,
   computation: Computation,
   { freezeId, rows, summary, basis: basisColumns }: Frozen,
-  { acceptable, remembered }: Reviewed,
+  { acceptable, remembered, accepted: acceptedBefore }: Reviewed,
   finalizing: Finalizing,
 ): Promise<Repeated | null> {
   const { idempotencyKey, actor, sharedNow } = finalizing;
@@ -260,6 +274,8 @@ async function makeFinal(
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) throw payrollChanged();
   const ids = { runId: runId as string, employerId: basis.run.employer_id };
+  // Findings that were accepted since must stay so.
+  if ((await countAcceptances(trx, ids.runId)) !== acceptedBefore) throw payrollChanged();
   const approved = await approvalOf(trx, computation, summary, acceptable, finalizing);
   if (approved.state === 'missing') throw approvalMissing('finalize');
   const approval = approved.state === 'given' ? approved.approval : null;
@@ -301,6 +317,7 @@ async function makeFinal(
   };
   await record(trx, { actor, now }, { ...finalize, details, reason: made.reason });
   await notify(trx, 'run.finalized', notifiedRun(open.stored), now);
+  await removeAcceptances(trx, ids.runId);
   await insertAcceptances(trx, acceptances.rows);
   await setFinalized(trx, ids.runId, columns);
   await endFreeze(trx, freezeId);

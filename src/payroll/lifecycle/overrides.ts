@@ -22,6 +22,7 @@ import {
 } from '../facts/overrides.ts';
 import { bodyOf, deleteRun, openRun, type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
+import { removeAcceptances } from './acceptances.ts';
 
 export const PayrollRunOverride = component(
   'PayrollRunOverride',
@@ -136,9 +137,12 @@ export function dropOverride(
   });
 }
 
-/** Deletes an open run with its overrides. Throws NOT_FOUND or CONFLICT. */
+/** Deletes an open run with its overrides and accepted findings. Throws NOT_FOUND or CONFLICT. */
 export async function deleteOpenRun(trx: Trx, runId: string, acting: Acting): Promise<void> {
   await lockPayroll(trx);
-  if ((await stateOf(trx, runId)) === 'open') await removeOverridesOf(trx, runId);
+  if ((await stateOf(trx, runId)) === 'open') {
+    await removeOverridesOf(trx, runId);
+    await removeAcceptances(trx, runId);
+  }
   await deleteRun(trx, runId, acting);
 }

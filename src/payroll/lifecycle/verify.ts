@@ -28,6 +28,7 @@ import { bodyOf, findRun, OF_BODY, runIds, type StoredRun } from '../records/run
 import { type Settlement, settlementsOf, settlementsUnder } from '../records/settlements.ts';
 import { verifyRunRecords } from '../records/verify-run-records.ts';
 import { OPTIONS } from '../settings/policy.ts';
+import { isOtherThanAccepted } from './accept-findings.ts';
 import { acceptancesOf, hashOfAcceptances } from './acceptances.ts';
 import { createSummary } from './summary.ts';
 import { withVisibleCauses } from './visible-causes.ts';
@@ -221,10 +222,10 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
       if (stored[field] !== null) wrong(field, 'is given, but the run is open');
     // The frozen basis of a final run is compared with its body below.
     if (!isRequestable(body)) wrong('body', 'is none that can be asked for');
-    const { rows } = await acceptancesOf(db, stored.run_id);
-    // Read again, because the run may have become final with them.
-    if (rows.length > 0 && (await findRun(db, stored.run_id))?.state === 'open')
-      on.report('accepted_findings', stored.run_id, 'run_id', 'is the id of an open run');
+    const isWrong = () => isOtherThanAccepted(db, stored.run_id);
+    // Read again, because findings may be accepted in between, or the run may become final with them.
+    if ((await isWrong()) && (await isWrong()) && (await findRun(db, stored.run_id))?.state === 'open')
+      on.report('accepted_findings', stored.run_id, 'run_id', 'or another field is not what was accepted');
     return;
   }
   if (stored.outcome_hash !== hashOf(stored.outcome ?? '')) wrong('outcome', 'does not have its stored hash');

@@ -100,6 +100,11 @@ async function waitsForApproval(
 /** Removes what is kept of a run only while it is open. */
 export async function removeComputation(trx: Trx, runId: string): Promise<void> {
   await forget(trx, runSubject(runId));
+  await dropComputation(trx, runId);
+}
+
+/** Removes the computation of an open run, so that lists compute it at once, however young it is. */
+export async function dropComputation(trx: Trx, runId: string): Promise<void> {
   await trx.deleteFrom('run_computations').where('run_id', '=', runId).execute();
 }
 
