@@ -5,10 +5,12 @@ import { type Employee, employee as employeeChecker } from '../contract/employee
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadable } from '../formats/bytes.ts';
+import { withFormatProblem } from '../formats/csv-header.ts';
 import { withLines } from '../formats/rows.ts';
 import { type ForPayroll, splitPayrollFields } from '../ledger/payroll-fields.ts';
 import {
   CENSUS_BYTES_MAX,
+  CENSUS_ROWS,
   type CensusContent,
   csvPieces,
   EMPLOYEES_MAX,
@@ -144,7 +146,11 @@ export async function checkCensus(
     if (!isAppError(error, 'UNREADABLE')) throw error;
     add(error.problems);
   }
-  return { ...report, problems: report.problems.map((problem) => withLines(problem, lines)) };
+  const problems = report.problems.map((problem) => withLines(problem, lines));
+  if (census.format === 'json' || census.through !== undefined) return { ...report, problems };
+  const all = withFormatProblem(problems, CENSUS_ROWS);
+  const problemCount = report.problemCount + all.length - problems.length;
+  return { ...report, problemCount, problems: all.slice(0, PROBLEMS_MAX) };
 }
 
 /** In a file, a field is absent because its cell is empty. */

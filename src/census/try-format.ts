@@ -19,5 +19,5 @@ export async function proposeCensusFormat(
   // The file has no organization.
   const problems = checked.problems.filter(({ path }) => path !== 'organization');
   const problem_count = checked.problemCount - (checked.problems.length - problems.length);
-  return tried(proposal, repairs, { problem_count, problems });
+  return tried(CENSUS_FILE, proposal, repairs, { problem_count, problems });
 }

@@ -59,9 +59,12 @@ export function describe(problem: Problem): string {
   return `${path === '' ? '' : `${path}: `}${rule}${hint === undefined ? '' : `; ${hint}`}`;
 }
 
+/** The beginning of a hint to the value that was probably meant. */
+export const DID_YOU_MEAN = 'did you mean';
+
 /** Returns the hint of a value that was probably meant. */
 export function didYouMean(meant: string | null): { hint?: string } {
-  return meant === null ? {} : { hint: `did you mean ${meant}?` };
+  return meant === null ? {} : { hint: `${DID_YOU_MEAN} ${meant}?` };
 }
 
 /** TypeBox limits the errors it collects by a global setting, which is changed for this call only. */

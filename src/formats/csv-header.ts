@@ -1,4 +1,5 @@
 /** The names of a CSV's columns. Pure. */
+import { DID_YOU_MEAN } from '../contract/check.ts';
 import { folded } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 
@@ -11,6 +12,8 @@ export type NamedColumns = {
   readonly format?: string | undefined;
 };
 
+export const MISSING_COLUMN = 'is a missing column';
+
 /** The path of the problem that a file format solves. */
 export const WHOLE_FILE = 'the file';
 
@@ -20,6 +23,16 @@ export function formatProblem({ format }: Pick<NamedColumns, 'format'>): Problem
   const command = `"benefits-sidecar format propose FILE --employer ID" with --kind ${format}`;
   const rule = `is not in the strict form. Correct it, or propose a file format of the employer, which reads it as it is: ${command}`;
   return [{ path: WHOLE_FILE, rule }];
+}
+
+/** Returns the problems of a strict file, first the file's own if a format may read values that are not in the contract's form. */
+export function withFormatProblem(
+  problems: readonly Problem[],
+  named: Pick<NamedColumns, 'format'>,
+): readonly Problem[] {
+  const isMeant = problems.some(({ hint }) => hint?.startsWith(DID_YOU_MEAN));
+  const isNamed = problems.some(({ path }) => path === WHOLE_FILE);
+  return isMeant && !isNamed ? [...formatProblem(named), ...problems] : problems;
 }
 
 /** Returns a function that reports whether a cell is the name of a column, perhaps written in other ways: `First Name`. */
@@ -167,7 +180,7 @@ export function headerProblems(
     return [{ path: `column ${index + 1}`, rule: `is not a column of ${what}`, ...hintOf(name, missing) }];
   });
   const missing = required.filter((name) => !header.includes(name));
-  problems.push(...missing.map((path) => ({ path, rule: 'is a missing column' })));
+  problems.push(...missing.map((path) => ({ path, rule: MISSING_COLUMN })));
   return problems.length === 0 ? [] : [...formatProblem(named), ...problems];
 }
 

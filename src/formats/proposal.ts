@@ -2,7 +2,7 @@
 import { folded } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { bareOf, totalIn } from './csv.ts';
-import { usualMatch } from './csv-header.ts';
+import { MISSING_COLUMN, usualMatch } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
 import type { FormatFinder, Repairs } from './repair.ts';
 
@@ -102,13 +102,19 @@ function entriesOf(valuesByHeader: ReadonlyMap<string, ReadonlySet<string>>, rea
 export type Tried = ReturnType<typeof tried>;
 
 export function tried(
+  { constants }: FileKind,
   proposal: Proposal,
   repairs: Repairs,
   { problem_count, problems }: { problem_count: number; problems: Problem[] },
 ) {
   const format = proposal.formatAfter(repairs);
   const unread = format?.columns.filter(({ field }) => field === null).map(({ header }) => header) ?? [];
-  return { format, unread, valid: problem_count === 0, problem_count, problems, repairs };
+  const named = problems.map((problem) =>
+    problem.rule === MISSING_COLUMN && constants.some((field) => field === problem.path)
+      ? { ...problem, rule: `${MISSING_COLUMN}, which a constant of the file format can replace` }
+      : problem,
+  );
+  return { format, unread, valid: problem_count === 0, problem_count, problems: named, repairs };
 }
 
 /** Returns the field of each header: a field's own name first, then its usual names, each field once. */

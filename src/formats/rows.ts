@@ -7,7 +7,7 @@ import { isAppError, type Problem, refused } from '../errors.ts';
 import { AMOUNT_RULE, parseAmount } from '../money.ts';
 import { slices, unreadableFor } from './bytes.ts';
 import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
-import { headerProblems } from './csv-header.ts';
+import { headerProblems, withFormatProblem } from './csv-header.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';
 import { WORKBOOK_TYPE } from './workbook/bounds.ts';
 
@@ -34,14 +34,15 @@ export type Columns = {
 
 /**
  * A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. `line`: where
- * the row begins in a CSV.
+ * the row begins in a CSV. `format`: the kind of file format that may read this CSV in another way.
  */
 export type GivenRow = {
   readonly path: string;
   readonly fields: Readonly<Record<string, string>>;
   readonly line?: number;
+  readonly format?: string | undefined;
 };
-type BrokenRow = { readonly problem: Problem; readonly line?: number };
+type BrokenRow = { readonly problem: Problem } & Pick<GivenRow, 'line' | 'format'>;
 export type RowResult = GivenRow | BrokenRow;
 export type Rows = AsyncIterable<RowResult> | Iterable<RowResult>;
 
@@ -97,8 +98,8 @@ async function* csvRows(
     const path = pathOf(columns, rows);
     rows += 1;
     const problem = broken ?? idProblems[0];
-    if (problem !== undefined) yield { problem: within(path, problem), line };
-    else yield { path, fields: fieldsOf(cells, header), line };
+    if (problem !== undefined) yield { problem: within(path, problem), line, format };
+    else yield { path, fields: fieldsOf(cells, header), line, format };
   }
 }
 
@@ -186,7 +187,12 @@ export function createProblems() {
   const named: Problem[] = [];
   const lines: number[] = [];
   let count = 0;
+  let format: string | undefined;
   return {
+    /** Notes the kind of file format that may read the file in another way. */
+    noteFormat(kind: string | undefined): void {
+      format ??= kind;
+    },
     /** Notes the line of the file on which a row begins. The problems of the row name it. */
     noteLine(row: number, line: number | undefined): void {
       if (line !== undefined) lines[row] = line;
@@ -211,11 +217,14 @@ export function createProblems() {
       const problems = named
         .toSorted((one, other) => rowOf(one) - rowOf(other))
         .map((problem) => withLines(problem, lines));
-      return { problem_count: count, problems };
+      const all = withFormatProblem(problems, { format });
+      return { problem_count: count + all.length - problems.length, problems: all.slice(0, PROBLEMS_MAX) };
     },
     /** Throws ROWS_REFUSED if there are problems: a table is refused as a whole. */
     assertNone(): void {
-      if (count > 0) throw refused('ROWS_REFUSED', this.summary().problems, count);
+      if (count === 0) return;
+      const { problems, problem_count } = this.summary();
+      throw refused('ROWS_REFUSED', problems, problem_count);
     },
   };
 }
@@ -241,7 +250,7 @@ export function withLines({ path, rule, ...hint }: Problem, lines: readonly (num
 const ROWS_AT_ONCE = 200;
 
 /** Yields the readable rows in lists of at most `count`, and adds the problems of unreadable rows. */
-export async function* readableRows<Row extends { readonly line?: number } = GivenRow>(
+export async function* readableRows<Row extends Pick<GivenRow, 'line' | 'format'> = GivenRow>(
   rows: AsyncIterable<Row | BrokenRow> | Iterable<Row | BrokenRow>,
   { list }: Pick<Columns, 'list'>,
   problems: Problems,
@@ -252,6 +261,7 @@ export async function* readableRows<Row extends { readonly line?: number } = Giv
   try {
     for await (const row of rows) {
       problems.noteLine(rowsRead, row.line);
+      problems.noteFormat(row.format);
       rowsRead += 1;
       if ('problem' in row) problems.add(row.problem);
       else some.push(row);

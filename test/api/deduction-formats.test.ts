@@ -47,6 +47,19 @@ test("a file with payroll's own headers is refused with the way to a file format
   );
 });
 
+test('a strict file with values as payroll writes them is refused with the way to a file format', async (t, running) => {
+  const file = (amount: string) =>
+    `id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability\nd-1,e-1,medical,${amount},0.00,monthly,pre_tax\n`;
+  const { json } = await post(running, '/v1/deductions/import', file('$150.00'));
+  t.match(json.errors, [{ path: 'the file', rule: /--kind deductions$/ }, { hint: 'did you mean 150.00?' }]);
+  const unclear = await post(running, '/v1/deductions/import', file('much'));
+  t.match(
+    unclear.json.errors.map(describe),
+    [/^deductions\[0\]\.member_contribution: /],
+    'no format reads it',
+  );
+});
+
 /** Proposes the format of a file, and sets it with what the file lacks. */
 async function confirm(running: Running, body = list(...ROWS), more: object = {}) {
   const { format } = await propose(running, body);
@@ -63,7 +76,8 @@ test("payroll's list of deductions is proposed, confirmed and imported without e
     { header: 'Deduction ID', values: ['Totals*'], reason: 'Totals' },
     { header: 'Deduction Code', values: ['401K'], reason: 'Codes outside the integration' },
   ]);
-  t.match(problems.map(describe), [/is a missing column/, /is a missing column/], 'what the file lacks');
+  const replaced = /is a missing column, which a constant of the file format can replace$/;
+  t.match(problems.map(describe), [replaced, replaced], 'what the file lacks');
   t.match(repairs, { rows: 3 });
   t.match(await confirm(running, list(...ROWS), { id_prefix: 'acme-' }), { status: 200 });
   const read = await importing(running, list(...ROWS));

@@ -276,6 +276,23 @@ t.test('a strict file is read as it is, whatever the format', async (t) => {
   t.strictSame(repairs.changes, []);
 });
 
+t.test('a strict file whose values alone are wrong is refused with the way to a file format', async (t) => {
+  const check = async (born: string) => {
+    const content = `${CENSUS_FILE.required.join()}\r\n1,A,B,${born},1 Main St,Boston,MA,02108,2020-02-03,a@example.org,40,1.00,hourly,2026-01-01,full_time`;
+    const census = { format: 'csv', content: parts(content) } as const;
+    const { problems } = await checkCensus({
+      ...census,
+      organization: Buffer.from(JSON.stringify(organization)),
+    });
+    return problems.map(describe);
+  };
+  t.match(await check('4/5/1980'), [
+    /^the file: is not in the strict form.*--kind census$/,
+    /did you mean 1980-04-05/,
+  ]);
+  t.match(await check('soon'), [/^employees\[0\]\.dob: /], 'no format reads it');
+});
+
 t.test('a new proposal keeps what was confirmed for the same columns', async (t) => {
   const { format } = await propose(csv([VENDOR]));
   const { columns, ...rest } = format as FileFormat;

@@ -209,7 +209,7 @@ export async function proposeRowFormat(
   } finally {
     await reader.readRest();
   }
-  return tried(proposal, reader.repairs, problems.summary());
+  return tried(file, proposal, reader.repairs, problems.summary());
 }
 
 /** Returns the kind with the employer's payroll codes, as which other spellings of them are read. */
