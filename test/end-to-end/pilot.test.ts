@@ -149,6 +149,11 @@ t.test('a pilot starts only on a database that delivered nothing, and once', asy
     return started.output();
   };
   t.match(await refusal({}), /SENDING is off, but the pilot of this database ended on \d{4}-\d\d-\d\d/);
+  const diagnosed = await command(t, stage, 'doctor');
+  t.match(diagnosed, {
+    code: 1,
+    stdout: /FAIL +sending: SENDING is off, but the pilot of this database ended/,
+  });
   t.match(await refusal({ SENDING: undefined }), /BENEFITS_API_KEY is not set/);
 
   const live = await setStage(t);

@@ -3,20 +3,26 @@ import { readDatabaseUrl, readSending } from '../../config.ts';
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { databaseExists, openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
-import { isSendingOff } from '../../outbox/pilot.ts';
-import { pass, unknown, type Verdict, warn } from './finding.ts';
+import { readPilot } from '../../outbox/pilot.ts';
+import { fail, pass, unknown, type Verdict, warn } from './finding.ts';
 
-export type SendingState = 'on' | 'off' | 'unknown';
+export type SendingState = 'on' | 'off' | 'ended' | 'unknown';
 
-/** Returns `off` if the database has a pilot or SENDING would start one, and `unknown` if either cannot be read. */
+/**
+ * Returns `off` if the database has a pilot or SENDING would start one, `ended` if SENDING is still off after it, and `unknown`
+ * if either cannot be read.
+ */
 export async function readSendingState(env: Environment): Promise<SendingState> {
   try {
-    if (readSending(env) === 'off') return 'off';
+    const configured = readSending(env);
     const url = readDatabaseUrl(env);
-    if (engineOfUrl(url) === 'sqlite' && !databaseExists(sqlitePath(url))) return 'on';
+    if (engineOfUrl(url) === 'sqlite' && !databaseExists(sqlitePath(url))) return configured;
     const db = openDatabase(url);
     try {
-      return (await tableExists(db, 'pilot')) && (await isSendingOff(db)) ? 'off' : 'on';
+      const pilot = (await tableExists(db, 'pilot')) ? await readPilot(db) : null;
+      if (pilot === null) return configured;
+      if (pilot.ended_at === null) return 'off';
+      return configured === 'off' ? 'ended' : 'on';
     } finally {
       await db.destroy();
     }
@@ -29,6 +35,9 @@ export async function readSendingState(env: Environment): Promise<SendingState> 
 export function checkSending(state: SendingState): Verdict {
   if (state === 'on') return pass('requests are sent to the benefits service');
   if (state === 'unknown') return unknown('not checked: it needs SENDING and the database');
+  if (state === 'ended') {
+    return fail('SENDING is off, but the pilot of this database ended: no sidecar starts', 'Unset SENDING.');
+  }
   return warn(
     'sending is off: this is a pilot, and nothing is sent to the benefits service',
     'End the pilot with "benefits-sidecar sending on" (docs/pilot.md).',
