@@ -102,7 +102,7 @@ export function uploadForm(employerId: string): Html {
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
       <p>Files with the columns of your HR or payroll system: <a href=${firstFilePath(employerId)}>set how they are read</a>.</p>
-      <p>First, each row is checked and compared with the last upload, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
+      <p>First, each row is checked, also against the last upload if there was one, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
       <form
         id="upload-form"
         hx-post=${`${censusPath(employerId)}/check`}
