@@ -3,6 +3,7 @@ import { findingIn } from '../../src/console/elements/finding.ts';
 import { sentence } from '../../src/console/elements/format.ts';
 import { renderPart } from '../../src/console/html.ts';
 import { ROLES } from '../../src/security/scopes.ts';
+import { census, employee } from '../contract/samples.ts';
 import { BIWEEKLY, deduct, EMPLOYER, employ, schedule, setSchedules } from '../support/payroll.ts';
 import { cells, click, lines, open, openLines, openPayroll, unfold } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
@@ -147,7 +148,7 @@ t.test('what a manager approved, with a failed check, is finalized without runs:
 });
 
 t.test('a newer amount that is not applied is marked wherever its employee is shown', async (t) => {
-  const { signedIn, put, db, tokenWith } = await openPayroll(t);
+  const { call, signedIn, put, db, tokenWith } = await openPayroll(t);
   await put('r', '2026-07-17');
   const newer = { member_contribution: '175.00', taxability: 'untaxed' };
   await deduct(db, 'evt-3', newer, '2026-07-09T00:00:00Z');
@@ -159,6 +160,13 @@ t.test('a newer amount that is not applied is marked wherever its employee is sh
   const notice = page.getByRole('region', { name: 'Amounts not applied' });
   t.match(await notice.textContent(), `emp-1: ${message}: $150.00 → $175.00 (event evt-3)`);
   await page.getByText('evt-3: emp-1, medical').waitFor();
+  const body = {
+    ...census,
+    employees: [{ ...employee, employee_id: 'emp-1', first_name: 'Ana', last_name: 'Lima' }],
+  };
+  await call({ method: 'PUT', url: '/v1/employers/acme/census', body });
+  await page.reload();
+  await page.getByText('evt-3: Ana Lima emp-1, medical').waitFor();
   await open(page, '/runs/r/finalize');
   await page.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
   t.match(await notice.textContent(), `emp-1: ${message}: $150.00 → $175.00`);

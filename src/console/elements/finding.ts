@@ -69,7 +69,14 @@ export function findingIn(finding: Finding, sight: Sight, run?: Run): Html {
   const { text, count = 0 } = finding;
   if (text === undefined) return html`<span>${`${counted(count)} that you may not see`}</span>`;
   const [id, link] = subjectOf(finding, text, sight, run) ?? ['', ''];
-  return html`<span>${link}${withInstants(sentence(text.slice(id.length)))}</span>`;
+  const rest = text.slice(id.length);
+  // After an event, a finding names the employee, whose name the page may show.
+  const { event_id, employee_id = '' } = finding;
+  const named = `: ${employee_id}`;
+  if (id !== event_id || employee_id === '' || !(rest === named || rest.startsWith(`${named}, `)))
+    return html`<span>${link}${withInstants(sentence(rest))}</span>`;
+  const employee = links.nameable('employee', employee_id, links.idLink(null, employee_id));
+  return html`<span>${link}: ${employee}${withInstants(sentence(rest.slice(named.length)))}</span>`;
 }
 
 /** Returns the id with which a sentence begins, and its link; null if it begins with none. */
