@@ -52,7 +52,7 @@ t.test('a run page names what the run waits for and who accepted a finding', asy
   const waiting = await text('/runs/next/readiness');
   t.match(waiting, 'Waiting for approval');
   t.notMatch(waiting, /Ready to finalize|readiness good/);
-  t.match(await text('/runs/r/taken'), 'It becomes an open item.');
+  t.match(await text('/runs/r/taken'), 'the payroll policy decides whether later runs take it');
 });
 
 t.test(
