@@ -5,6 +5,7 @@ import { readForms } from './forms.ts';
 import { assetRoutes } from './layout.ts';
 import { liveRoute } from './live.ts';
 import { type ConsoleParts, createConsole, sendError, sendUnknown } from './page.ts';
+import { acceptPages } from './pages/accept.ts';
 import { auditPages } from './pages/audit.ts';
 import { auditRecordPages } from './pages/audit-record.ts';
 import { censusPages } from './pages/census.ts';
@@ -63,6 +64,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     const pages = createConsole(app, parts);
     searchActions(pages);
     homePages(pages);
+    acceptPages(pages);
     monthPages(pages);
     peoplePages(pages);
     operationPages(pages);

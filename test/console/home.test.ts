@@ -99,6 +99,43 @@ t.test('one click starts all payrolls; a check that fails in several is accepted
   t.equal(data.length, 2, 'with its own audit record');
 });
 
+t.test('a check that fails in several payrolls is accepted once for those chosen', async (t) => {
+  const { opened, db, run, call, put } = await openPayroll(t);
+  await setSchedules(db, TWO);
+  await employ(db, 'emp-1', { pay_group: 'north' });
+  await employ(db, 'emp-2', { pay_group: 'south' });
+  await setCode(db, 'vision');
+  for (const pay_group of ['north', 'south']) await put(pay_group, '2026-07-17', { pay_group });
+  const page = await opened('/', { refusals: true });
+  const checks = page.getByRole('navigation', { name: 'Payrolls by failed check' });
+  await follow(page, checks.getByRole('link', { name: 'Lines have no payroll code 2' }));
+  await follow(page, page.getByRole('link', { name: 'Accept these findings …' }));
+  await page.getByLabel('Reason').fill('codes follow on Friday');
+  await click(page, 'Accept for the selected payrolls');
+  await page.getByText('Select at least one payroll.').waitFor();
+  await page.getByLabel('Select all on this page').check();
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-2', line_of_coverage: 'vision' });
+  await click(page, 'Accept for the selected payrolls');
+  const outcomes = page.getByRole('status').getByRole('listitem');
+  await outcomes.first().waitFor();
+  t.match(await outcomes.allTextContents(), [
+    /north, Jul 17, 2026: accepted, 1 finding\.$/,
+    /south, Jul 17, 2026: not accepted\. The run changed after its findings were shown\.$/,
+  ]);
+  await follow(page, page.getByRole('link', { name: 'Show what is left' }));
+  const south = page.getByLabel(/south/);
+  await south.check();
+  t.equal(await page.getByLabel(/north/).count(), 0);
+  await page.getByLabel('Reason').fill('and here');
+  await click(page, 'Accept for the selected payrolls');
+  await page.getByText(/south, Jul 17, 2026: accepted, 1 finding\.$/).waitFor();
+  const { data } = (await call({ url: '/v1/audit?action=run.accept-findings' })).json;
+  t.match(data, [{ reason: 'and here' }, { reason: 'codes follow on Friday' }], 'each run has its record');
+  await follow(page, page.getByRole('link', { name: 'Back to Home' }));
+  await page.getByRole('link', { name: 'Ready 2' }).waitFor();
+  t.match(await run('north'), { state: 'open' });
+});
+
 t.test('after finalizing, open payrolls with an earlier pay date are mentioned', async (t) => {
   const { opened, db, finalized } = await openPayroll(t);
   const early = every(14, '2026-01-01', 26).map((date) => dateOf(date));

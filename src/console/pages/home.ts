@@ -8,6 +8,7 @@ import { address, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
 import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
+import { acceptLink } from './accept.ts';
 import { filesOfToday, nextDates, waiting } from './month.ts';
 import { failedOf, fails, payrollTable, STATES, type State, scheduleOf, stateIn } from './payroll-table.ts';
 import { nextDatesLink, openRunOf, type Payroll, payrollsOf, setupPath } from './payrolls.ts';
@@ -69,6 +70,7 @@ async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Prom
     ${await waiting(visit)}
     ${await filesOfToday(visit, parts)}
     ${sharedChecks(all, visit)}
+    ${acceptLink(check, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     ${nextDates(all)}

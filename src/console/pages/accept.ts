@@ -1,0 +1,155 @@
+/** Accepts the findings of a check in several payrolls with one reason. */
+import type { ResultOf } from '../../api/operation.ts';
+import { acceptFindings } from '../../api/operations/payroll-run-acceptances.ts';
+import { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
+import { textsOfCheck, titleOfCheck } from '../../api/operations/readiness.ts';
+import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import { empty, later } from '../elements/facts.ts';
+import { field, hiddenFields, SELECT_ALL } from '../elements/fields.ts';
+import { findingIn } from '../elements/finding.ts';
+import { count, counted, dayText } from '../elements/format.ts';
+import { address, nameable, runPath } from '../elements/links.ts';
+import { table } from '../elements/list.ts';
+import { type Html, html } from '../html.ts';
+import type { Act, Console, Visit } from '../page.ts';
+import { type Attempt, attempt } from '../performing.ts';
+import { fails, scheduleOf } from './payroll-table.ts';
+import { type Payroll, payrollsOf } from './payrolls.ts';
+
+const PATH = '/payrolls/accept';
+const FINDINGS_SHOWN = 5;
+/** Before the id of a run in the name of its box, whose value is the ETag that was shown. */
+const RUN = 'run:';
+
+type Readiness = ResultOf<typeof getPayrollRunReadiness>;
+type Started = Payroll & { run_id: string };
+
+export function acceptPages({ page, part, action }: Console): void {
+  const scope = 'runs:approve';
+
+  page(PATH, scope, async ({ query: { check = '' } }) => ({
+    title: `Accept: ${titleOfCheck(check)}`,
+    body: later(address(`${PATH}/findings`, { check }), 'Reading the findings …'),
+  }));
+
+  part(`${PATH}/findings`, scope, (visit) => listOf(visit, visit.query.check ?? ''));
+
+  action(PATH, scope, async (act) => {
+    const chosen = Object.keys(act.form).filter((name) => name.startsWith(RUN));
+    if (chosen.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one payroll.');
+    const payrolls = new Map((await payrollsOf(act)).map((payroll) => [payroll.run_id, payroll]));
+    const outcomes: Html[] = [];
+    for (const name of chosen) {
+      const runId = name.slice(RUN.length);
+      const outcome = await accepted(act, runId, act.form[name] ?? '');
+      outcomes.push(html`<li>${nameOf(runId, payrolls.get(runId))}${': '}${outcome}</li>`);
+    }
+    return html`
+      <section id="accepting" aria-labelledby="accepted" role="status">
+        <h2 id="accepted">What happened</h2>
+        <ul>${outcomes}</ul>
+        <p><a class="button" href="/">Back to Home</a> <a href=${address(PATH, { check: act.form.check })}>Show what is left</a></p>
+      </section>
+    `;
+  });
+}
+
+/** Links to the page, for a check that a person may accept. */
+export function acceptLink(check: string | undefined, { may }: Visit): Html | null {
+  if (check === undefined || !may('runs:approve') || textsOfCheck(check).isBlocking) return null;
+  return html`<p><a class="button quiet" href=${address(PATH, { check })}>Accept these findings …</a></p>`;
+}
+
+/** Accepts the findings of a run as they were shown, and tells what happened. */
+async function accepted({ api, form }: Act, run_id: string, etag: string): Promise<string> {
+  const { check = '', reason = '' } = form;
+  const params = { run_id };
+  const body = { accept: [check], reason };
+  const call = api.perform(acceptFindings, { params, body, ifMatch: `"${etag}"` });
+  const { data, problem } = await attempt(call, 403, 404, 409, 412, 422);
+  if (problem === undefined) return `accepted, ${counted(data.findings, 'finding')}.`;
+  if (problem.status === 412) {
+    // The acceptance for another payroll of the employer may have covered it.
+    const { data: now } = await attempt(api.perform(getPayrollRunReadiness, { params }));
+    if (checkIn(now, check)?.result === 'accepted') return 'accepted already.';
+    return 'not accepted. The run changed after its findings were shown.';
+  }
+  return `not accepted. ${sentenceOf(problem)}`;
+}
+
+function sentenceOf({ title, detail }: ProblemDetails): string {
+  return detail ?? `${title}.`;
+}
+
+function checkIn(readiness: Readiness | undefined, id: string) {
+  return readiness?.checks.find((check) => check.id === id);
+}
+
+/** A payroll with the readiness of its run, or the problem that it cannot be read with. */
+type Row = { payroll: Started; read: Attempt<Readiness> };
+
+/** Lists the payrolls in which a check fails, each with its first findings. */
+async function listOf(visit: Visit, check: string): Promise<Html> {
+  const isStarted = (payroll: Payroll): payroll is Started => payroll.run_id !== null;
+  const payrolls = (await payrollsOf(visit)).filter((payroll) => fails(payroll, check)).filter(isStarted);
+  const rows: Row[] = [];
+  for (const payroll of payrolls) {
+    const call = visit.api.perform(getPayrollRunReadiness, { params: { run_id: payroll.run_id } });
+    const read = await attempt(call, 404, 409, 422);
+    if (read.problem !== undefined || checkIn(read.data, check)?.result === 'fail')
+      rows.push({ payroll, read });
+  }
+  if (rows.length === 0)
+    return empty('No payroll fails this check now', html`<p><a href="/">Back to Home</a></p>`);
+  const hint =
+    'Kept with each finding. A finding stays accepted until its data changes. At most 500 characters.';
+  return html`
+    <form id="accepting" hx-post=${PATH} hx-target="this" hx-swap="outerHTML" hx-config="timeout:600s">
+      ${hiddenFields({ check })}
+      ${SELECT_ALL}
+      ${table(rows, { caption: 'Payrolls that fail this check', captionHidden: true, stacked: true }, [
+        [html`<span class="hidden-label">Selected</span>`, boxOf],
+        ['Payroll', ({ payroll }) => nameOf(payroll.run_id, payroll), 'name'],
+        ['Findings', (row) => findingsOf(row, check, visit), 'wide'],
+      ])}
+      <div class="card">
+        ${field({ name: 'reason', label: 'Reason', value: '', rows: 3, required: true, hint })}
+        <div class="actions">
+          <button type="submit">Accept for the selected payrolls</button>
+          <a class="button quiet" href="/">Back to Home</a>
+          <span class="busy soft" role="status">Accepting …</span>
+        </div>
+      </div>
+    </form>
+  `;
+}
+
+/** Renders the box of a payroll. The second approval of a run accepts its findings. */
+function boxOf({ payroll: { run_id, employer_id, pay_group }, read }: Row): Html | null {
+  if (read.problem !== undefined || read.data.approval !== null) return null;
+  const label = ['Select', employer_id, pay_group].filter((part) => part !== null).join(' ');
+  return html`<input type="checkbox" name=${RUN + run_id} value=${read.data.etag} aria-label=${label} />`;
+}
+
+function findingsOf({ payroll, read }: Row, id: string, visit: Visit): Html {
+  if (read.problem !== undefined) return html`<p>${sentenceOf(read.problem)}</p>`;
+  const { run_id, employer_id } = payroll;
+  const { findings = [], count: number = 0 } = checkIn(read.data, id) ?? {};
+  const shown = findings.slice(0, FINDINGS_SHOWN);
+  const more = number - shown.length;
+  const items = shown.map(
+    (finding) => html`<li>${findingIn(finding, visit, { id: run_id, employer_id })}</li>`,
+  );
+  return html`
+    <ul class="examples">${items}${more > 0 && html`<li class="soft">${`and ${count(more)} more`}</li>`}</ul>
+    ${read.data.approval !== null && html`<p><a href=${runPath(run_id, '/approve')}>Accept them with the second approval</a></p>`}
+  `;
+}
+
+/** Names a payroll by its employer, schedule and pay date. */
+function nameOf(run_id: string, payroll: Payroll | undefined): Html {
+  if (payroll === undefined) return html`<span>${run_id}</span>`;
+  const { employer_id, pay_date } = payroll;
+  const employer = nameable('employer', employer_id, html`<span>${employer_id}</span>`);
+  return html`<span>${employer}${`, ${scheduleOf(payroll)}`}${pay_date !== null && `, ${dayText(pay_date)}`}</span>`;
+}
