@@ -10,6 +10,7 @@ import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
+import { computeInTurn } from '../compute/queue.ts';
 import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import type { RequestedRun } from '../records/body.ts';
@@ -39,23 +40,29 @@ export async function beginRun(
 ): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
-    const before = await readDataState(db);
-    const computed = await computeKnown(db, runId, run, review.onPage);
-    const { isNew, stored, after } = await transact(db, async (trx) => ({
-      isNew: await putRun(trx, runId, run, acting),
-      stored: await storedRun(trx, runId),
-      after: await readDataState(trx),
-    }));
-    // An open run changes no computation. Whatever else changed since may change this one.
-    const isAsComputed = after.position === before.position && after.revision === before.revision + 1;
-    if (isNew && isAsComputed) review.created(runId, after, computed);
-    if (isNew) return { outcome: 'created', view: viewComputed(computed), stored };
+    const made = await computeInTurn(run.employer_id, () => makeRun(db, runId, run, acting, review));
+    if (made.isNew) return { outcome: 'created', view: viewComputed(made.computed), stored: made.stored };
     // Another caller created the run while this one was computed.
-    known = stored;
+    known = made.stored;
   }
   assertSameRun(known, run);
   await confirmDurable(db);
   return { outcome: 'same', view: await viewRun(db, known), stored: known };
+}
+
+/** Computes and stores a run. Both are one turn: of hundreds of transactions at once, the last would wait too long for the others. */
+async function makeRun(db: Db, runId: string, run: RequestedRun, acting: Acting, review: FirstReview) {
+  const before = await readDataState(db);
+  const computed = await computeKnown(db, runId, run, review.onPage);
+  const { isNew, stored, after } = await transact(db, async (trx) => ({
+    isNew: await putRun(trx, runId, run, acting),
+    stored: await storedRun(trx, runId),
+    after: await readDataState(trx),
+  }));
+  // An open run changes no computation. Whatever else changed since may change this one.
+  const isAsComputed = after.position === before.position && after.revision === before.revision + 1;
+  if (isNew && isAsComputed) review.created(runId, after, computed);
+  return { isNew, stored, computed };
 }
 
 export const PREVIEWED_LINES = 500;
@@ -66,10 +73,11 @@ export async function previewWithLines(
   run: RequestedRun,
 ): Promise<{ view: RunView; lines: LineRecord[] | null }> {
   const lines: LineRecord[] | null = run.employee_ids === null ? null : [];
-  const computed = await computeKnown(db, null, run, (page) => {
+  const onPage: OnPage = (page) => {
     if (lines !== null && lines.length < PREVIEWED_LINES)
       lines.push(...page.flatMap((computed) => computed.lines.map(lineRecord)));
-  });
+  };
+  const computed = await computeInTurn(run.employer_id, () => computeKnown(db, null, run, onPage));
   return { view: viewComputed(computed), lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
 

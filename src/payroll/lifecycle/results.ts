@@ -23,7 +23,10 @@ export type RunView = Omit<Summary, 'found'> & {
 
 /** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
-  if (stored.state === 'open') return viewComputed(await computeNow(db, stored.run_id, bodyOf(stored)));
+  if (stored.state === 'open') {
+    const body = bodyOf(stored);
+    return viewComputed(await computeInTurn(body.employer_id, () => computeNow(db, stored.run_id, body)));
+  }
   const basis = storedBasisOf(stored);
   const outcome = frozenOutcomeOf(stored);
   return {
@@ -38,17 +41,15 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   };
 }
 
-/** Computes a run without storing anything. Throws RUN_REFUSED. */
+/** Computes a run without storing anything. The caller waits for its turn (`computeInTurn`). Throws RUN_REFUSED. */
 export async function computeNow(
   db: Db,
   runId: string | null,
   requested: RequestedRun,
   onPage?: OnPage,
 ): Promise<ComputedRun> {
-  return computeInTurn(requested.employer_id, async () => {
-    const computation = await beginComputation(db, runId, requested);
-    return { computation, summary: await summarize(db, computation, onPage) };
-  });
+  const computation = await beginComputation(db, runId, requested);
+  return { computation, summary: await summarize(db, computation, onPage) };
 }
 
 /** Returns the view of a computed run. */
