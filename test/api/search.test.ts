@@ -1,7 +1,9 @@
 /** One search: by name without case and accents, by id in any case, and only what the caller may see. */
 import t from 'tap';
 import { FOUND_MAX } from '../../src/api/operations/search.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { folded } from '../../src/names/fold.ts';
+import { changedNames, storeNames } from '../../src/names/names.ts';
 import { createNameIndex } from '../../src/names/search.ts';
 import { census, employee } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -149,6 +151,16 @@ test('a search leaves one record a day for each employer whose names it showed',
     .execute();
   t.match(records, [{ employer_id: 'acme' }]);
   t.notMatch(JSON.stringify([records, running.logged]), /nobody|ana/i, 'no search term is stored or logged');
+});
+
+test('of two employers, the row has the one whose name it shows', async (t, running) => {
+  const { db, encryptor } = running.parts;
+  await stage(running, 'acme', [person('e1', 'Ann Smith')]);
+  const hired = [{ ...person('e1', 'Ann Smythe'), employer_id: 'oak' }];
+  const names = await changedNames(db, encryptor, hired, '2999-01-01T00:00:00.000Z');
+  await transact(db, (trx) => storeNames(trx, names));
+  const { json } = await found(running, 'smith');
+  t.strictSame(json.employees.data, hired);
 });
 
 test('other work runs while the index is built', async (t, running) => {

@@ -154,9 +154,10 @@ async function employeesFor(call: SearchCall, parts: Parts, text: string): Promi
   );
   const names = maySeeNames ? await namesOf(db, parts.encryptor, [...keys.keys()], employers) : [];
   const nameOf = new Map(names.map((name) => [name.employee_id, name]));
+  // Of two employers, the one whose name is shown.
   const rows = [...keys.values()].map(({ employee_id, employer_id }) => {
-    const { first_name = null, last_name = null } = nameOf.get(employee_id) ?? {};
-    return { employee_id, employer_id, first_name, last_name };
+    const unnamed = { employee_id, employer_id, first_name: null, last_name: null };
+    return nameOf.get(employee_id) ?? unnamed;
   });
   const orderOf = ({ first_name, last_name, employee_id }: RowIn<'employees'>) =>
     [last_name === null ? '\u{10ffff}' : folded(last_name), folded(first_name ?? ''), employee_id].join('\t');
