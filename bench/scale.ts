@@ -175,7 +175,7 @@ export async function reportPayday(
   }
   const times = ['created', 'checked', 'finalized'].map((what) => `${what}, p50 / p99 s`);
   const deliveries = ['quiet', 'meanwhile'].map((when) => `deliveries ${when}, p50 / p99 ms`);
-  report.table(['', 'all, s', 'CPU s', 'refused', ...times, ...deliveries], rows);
+  report.table(['', 'total, s', 'CPU s', 'refused', ...times, ...deliveries], rows);
 }
 
 async function measurePayday(

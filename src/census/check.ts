@@ -146,11 +146,14 @@ export async function checkCensus(
     if (!isAppError(error, 'UNREADABLE')) throw error;
     add(error.problems);
   }
-  const problems = report.problems.map((problem) => withLines(problem, lines));
-  if (census.format === 'json' || census.through !== undefined) return { ...report, problems };
-  const all = withFormatProblem(problems, CENSUS_ROWS);
-  const problemCount = report.problemCount + all.length - problems.length;
-  return { ...report, problemCount, problems: all.slice(0, PROBLEMS_MAX) };
+  const problemsWithLines = report.problems.map((problem) => withLines(problem, lines));
+  const isStrictCsv = census.format !== 'json' && census.through === undefined;
+  const { problems, count: problemCount } = withFormatProblem(
+    problemsWithLines,
+    report.problemCount,
+    isStrictCsv ? CENSUS_ROWS : {},
+  );
+  return { ...report, problemCount, problems };
 }
 
 /** In a file, a field is absent because its cell is empty. */

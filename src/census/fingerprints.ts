@@ -38,7 +38,7 @@ export const ORGANIZATION_ROW = '';
 /** An absent field, and every field that an older release did not have. */
 const ABSENT = Buffer.alloc(FINGERPRINT_BYTES);
 
-/** An SSN is the same with and without dashes. Zeros or words instead of one are an absent SSN. */
+/** An SSN is the same with and without dashes. Zeros or words count as no SSN. */
 export function fingerprintEmployee(hasher: Hasher, employerId: string, employee: Employee): Buffer {
   const { ssn, ...others } = employee;
   const digits = ssn === undefined ? null : ssnDigits(ssn);

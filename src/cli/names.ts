@@ -7,7 +7,7 @@ export const NAMES_FLAG = '--names';
 
 type Shown = { readonly columns?: readonly Column<never>[]; readonly isTable?: true };
 
-/** Returns whether a command only reads, and its rows are of employees: then it has `--names`. */
+/** Returns whether a command has `--names`: it only reads, and shows employees. */
 export function showsEmployees(op: Pick<Operation, 'action' | 'response' | 'files'>, words: Shown): boolean {
   const { columns, isTable = op.files !== undefined } = words;
   if ((op.action ?? 'none') !== 'none') return false;
@@ -26,7 +26,7 @@ function hasEmployees({ properties = {}, items, anyOf = [] }: Schema): boolean {
   return 'employee_id' in properties || parts.some(hasEmployees);
 }
 
-/** Returns the value with `name` after each `employee_id`: the newest that was reported, or null. */
+/** Returns the value with `name` after each `employee_id`: the newest reported name, or null. */
 export async function withNames<R>(perform: Performers['perform'], value: R): Promise<R> {
   const { lookUpNames, NAMES_AT_ONCE } = await import('../api/operations/names.ts');
   const ids = [...new Set(idsIn(value))];

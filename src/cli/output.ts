@@ -84,7 +84,7 @@ type Cell = string | number | null | undefined;
  */
 export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell, fit?: number | 'cut'];
 
-/** The cell of an employee's id. A column of it is followed by one of their names, if the rows have them. */
+/** The cell of an employee's id. If the rows have names, a column of names follows the column of ids. */
 export const employeeId = ({ employee_id }: { readonly employee_id?: string | null }): Cell => employee_id;
 
 function withNameColumns<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {

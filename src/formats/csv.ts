@@ -11,8 +11,9 @@ import {
   validUtf8,
   withHead,
 } from './bytes.ts';
-import { columnFinder, formatProblem, headerProblems, type NamedColumns } from './csv-header.ts';
+import { formatProblem, headerProblems, type NamedColumns } from './csv-header.ts';
 import { type Parsed, parsedRows } from './csv-parser.ts';
+import { columnFinder } from './usual-headers.ts';
 import { refuseWorkbook } from './workbook/bounds.ts';
 
 /**
@@ -43,7 +44,7 @@ export async function* csvRecords(
       yield record;
     }
   } catch (error) {
-    // A format reads a file in other forms, but no row that is broken.
+    // A format reads files in other forms, but no broken row.
     if (!isAppError(error, 'UNREADABLE') || error.problems.some(({ path }) => path !== '')) throw error;
     throw unreadableFor([...formatProblem(named), ...error.problems]);
   }

@@ -4,7 +4,8 @@ import { compile, didYouMean, PROBLEMS_MAX } from '../contract/check.ts';
 import { closed, nullable, oneOfDescribed, reasonField, text } from '../contract/fields.ts';
 import { MEANING_RULES } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
-import { type NamedColumns, nearestName } from './csv-header.ts';
+import type { NamedColumns } from './csv-header.ts';
+import { nearestName, type OtherWords } from './usual-headers.ts';
 
 export const FILE_KINDS = ['census', 'deductions', 'payroll'] as const;
 export type FileKindName = (typeof FILE_KINDS)[number];
@@ -16,8 +17,7 @@ export type FileKind = NamedColumns & {
   isName(name: string): boolean;
   /** The fields that every row of a file may have in common. */
   readonly constants: readonly ConstantField[];
-  /** Further usual names of fields, without blanks and punctuation. */
-  readonly words?: Readonly<Record<string, readonly string[]>>;
+  readonly words?: OtherWords;
   /** Fields that a row need not have, because their values follow from another one. */
   readonly follows?: Readonly<Record<string, readonly string[]>>;
   /** Returns the field of a header that only an employer's settings explain. */

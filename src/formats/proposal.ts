@@ -2,9 +2,10 @@
 import { folded } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { bareOf, totalIn } from './csv.ts';
-import { MISSING_COLUMN, usualMatch } from './csv-header.ts';
+import { MISSING_COLUMN } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
 import type { FormatFinder, Repairs } from './repair.ts';
+import { usualMatch } from './usual-headers.ts';
 
 export type Proposal = {
   readonly find: FormatFinder;

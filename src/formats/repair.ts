@@ -365,7 +365,7 @@ function cellRepair(kind: FileKind, field: string, { today, is1904 }: Dates): (c
     const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
     if (!hasMeaning || checker === null) return written;
     if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
-    // Before zeros are added at its front.
+    // Otherwise, the rule `ssn` adds zeros at the front.
     if (meant === 'ssn' && NO_SSN.test(bare)) return { value: '', rule: 'no-value' };
     const asIn1900 = meantFor(schema as object, bare, today);
     const isLater = is1904 && asIn1900?.rule === 'date-serial';

@@ -214,11 +214,11 @@ export function createProblems() {
     },
     /** Returns the problems by row, with their lines. */
     summary(): { problem_count: number; problems: Problem[] } {
-      const problems = named
+      const byRow = named
         .toSorted((one, other) => rowOf(one) - rowOf(other))
         .map((problem) => withLines(problem, lines));
-      const all = withFormatProblem(problems, { format });
-      return { problem_count: count + all.length - problems.length, problems: all.slice(0, PROBLEMS_MAX) };
+      const { problems, count: problem_count } = withFormatProblem(byRow, count, { format });
+      return { problem_count, problems };
     },
     /** Throws ROWS_REFUSED if there are problems: a table is refused as a whole. */
     assertNone(): void {

@@ -43,7 +43,7 @@ test("a file with payroll's own headers is refused with the way to a file format
   t.equal(status, 422);
   t.match(
     describe(json.errors[0]),
-    /^the file: is not in the strict form.*format propose FILE --employer ID" with --kind deductions$/,
+    /^the file: needs corrections, or a file format.*format propose FILE --employer ID --kind deductions"$/,
   );
 });
 
@@ -51,7 +51,7 @@ test('a strict file with values as payroll writes them is refused with the way t
   const file = (amount: string) =>
     `id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability\nd-1,e-1,medical,${amount},0.00,monthly,pre_tax\n`;
   const { json } = await post(running, '/v1/deductions/import', file('$150.00'));
-  t.match(json.errors, [{ path: 'the file', rule: /--kind deductions$/ }, { hint: 'did you mean 150.00?' }]);
+  t.match(json.errors, [{ path: 'the file', rule: /--kind deductions"$/ }, { hint: 'did you mean 150.00?' }]);
   const unclear = await post(running, '/v1/deductions/import', file('much'));
   t.match(
     unclear.json.errors.map(describe),

@@ -287,7 +287,7 @@ t.test('a strict file whose values alone are wrong is refused with the way to a 
     return problems.map(describe);
   };
   t.match(await check('4/5/1980'), [
-    /^the file: is not in the strict form.*--kind census$/,
+    /^the file: needs corrections, or a file format.*--kind census"$/,
     /did you mean 1980-04-05/,
   ]);
   t.match(await check('soon'), [/^employees\[0\]\.dob: /], 'no format reads it');

@@ -8,10 +8,7 @@ import { fail, pass, unknown, type Verdict, warn } from './finding.ts';
 
 export type SendingState = 'on' | 'off' | 'ended' | 'unknown';
 
-/**
- * Returns `off` if the database has a pilot or SENDING would start one, `ended` if SENDING is still off after it, and `unknown`
- * if either cannot be read.
- */
+/** Returns `off` during a pilot and if SENDING would start one, and `ended` if SENDING is still off after a pilot. */
 export async function readSendingState(env: Environment): Promise<SendingState> {
   try {
     const configured = readSending(env);

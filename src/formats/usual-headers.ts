@@ -1,0 +1,148 @@
+/** The headers that payroll and HR systems usually give to our columns. Pure. */
+import { folded } from '../contract/meant.ts';
+
+/** Further words for names, without blanks and punctuation. */
+export type OtherWords = Readonly<Record<string, readonly string[]>>;
+
+/** Other words for the last parts of names, the likeliest first. */
+const OTHER_WORDS: OtherWords = {
+  employee_id: [
+    ...['employeenumber', 'employeeno', 'employeecode', 'empid', 'empno', 'empnumber', 'empcode', 'eeid'],
+    ...['eeno', 'associateid', 'workerid', 'workernumber', 'teammemberid', 'personnelnumber', 'personnumber'],
+    ...['filenumber', 'fileno', 'file', 'badgenumber', 'positionid', 'emp', 'ee', 'id', 'employee'],
+  ],
+  first_name: ['givenname', 'forename', 'fname', 'first'],
+  last_name: ['surname', 'familyname', 'lname', 'last'],
+  dob: ['dateofbirth', 'birthdate', 'birthday', 'born', 'birth'],
+  line1: ['street', 'streetaddress', 'street1', 'streetaddress1', 'address', 'address1', 'addressline1'],
+  line2: ['address2', 'addressline2', 'street2', 'streetaddress2', 'apt', 'apartment', 'unit', 'suite'],
+  city: ['town', 'citytown'],
+  state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
+  zip_code: ['zip', 'postcode', 'postalcode', 'zippostalcode', 'zippostal'],
+  hire_date: [
+    ...['datehired', 'dateofhire', 'hireddate', 'hired', 'originalhiredate', 'startdate', 'lasthiredate'],
+    ...['mostrecenthiredate', 'rehiredate', 'daterehired'],
+  ],
+  email: [
+    ...['emailaddress', 'mail', 'personalemail', 'homeemail', 'workemail'],
+    ...['personalemailaddress', 'workemailaddress'],
+  ],
+  hours_worked: [
+    ...['hoursperweek', 'weeklyhours', 'hoursweek', 'scheduledhours', 'standardhours', 'standardweeklyhours'],
+    ...['scheduledweeklyhours', 'defaulthours', 'workhours', 'hours'],
+  ],
+  amount: [
+    ...['payrate', 'rate', 'rateofpay', 'pay', 'salary', 'wage', 'annualsalary', 'hourlyrate', 'annualrate'],
+    ...['basepay', 'baserate', 'basesalary', 'compensation', 'payrateamount', 'annualcompensation'],
+    ...['regularpayrate', 'regularpayrateamount', 'compensationrate', 'payamount', 'rate1', 'baserate1'],
+    ...['amounttaken', 'memberamount', 'employeeamount', 'eeamount', 'deductionamount'],
+  ],
+  period: [
+    ...['paytype', 'payperiod', 'per', 'ratetype', 'rateper', 'paybasis'],
+    ...['compensationtype', 'payrateperiod'],
+  ],
+  effective_start: [
+    ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
+    ...['compensationeffectivedate', 'salaryeffectivedate', 'effectivedate'],
+  ],
+  employment_status: [
+    ...['employmenttype', 'employeetype', 'workercategory', 'workercategorydescription'],
+    ...['employmentcategory', 'fullpart', 'fullparttime', 'fulltimeparttime', 'ftpt', 'status'],
+  ],
+  ssn: [
+    ...['socialsecuritynumber', 'socialsecurityno', 'socialsecurity', 'social', 'ssno', 'ssnumber'],
+    ...['taxidssn', 'ssntaxid'],
+  ],
+  phone_number: [
+    ...['phone', 'telephone', 'mobile', 'cell', 'cellphone', 'homephone', 'mobilephone', 'personalphone'],
+    ...['personalmobile', 'mobilenumber', 'mobilephonenumber', 'phoneno', 'telephonenumber'],
+  ],
+  termination_date: ['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate'],
+  biological_sex: ['sex', 'gender'],
+  pay_frequency: ['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
+  job_title: ['title', 'job', 'position', 'occupation', 'jobtitledescription', 'positiontitle'],
+  member_contribution: ['employeecontribution', 'eecontribution', 'eeamount', 'deductionamount', 'rate'],
+  employer_contribution: ['ercontribution', 'eramount', 'employeramount'],
+  member_amount: ['employeeamount', 'eeamount', 'employeecontribution', 'deductionamount', 'rate'],
+  employer_amount: ['eramount', 'employercontribution', 'ercontribution'],
+  effective_end: ['stopdate', 'enddate'],
+  code: ['deductioncode', 'paycode'],
+};
+
+/** Words before those of a person's own data: `Legal First Name`, `Primary Address: City`. */
+const QUALIFIER =
+  /^(?:legal|employee|emp|ee|worker|home|primary|permanent|residential|personalcontact|workcontact)/;
+const IS_PERSONAL = /^(?:first_name|last_name|dob|ssn|email|phone_number|address\..+)$/;
+
+/** A name and its last part: `address.zip_code` is also written `ZIP Code`. */
+function wordsOf(name: string): string[] {
+  const last = name.slice(name.lastIndexOf('.') + 1);
+  return [folded(name), folded(last)];
+}
+
+/** Returns a function that reports whether a cell is the name of a column, perhaps written in other ways: `First Name`. */
+export function columnFinder(names: readonly string[]): (cell: string) => boolean {
+  const words = new Set(names.flatMap(wordsOf));
+  return (cell) => cell.length <= NAME_CHARACTERS_MAX && words.has(folded(cell));
+}
+
+/** A cell with more characters is no name, and no hint repeats it. */
+export const NAME_CHARACTERS_MAX = 64;
+
+/** A name that a header means. If several headers mean one name, the header with the lowest rank has it. */
+type Usual = { readonly name: string; readonly rank: number };
+
+/** Returns the name that is written alike or has the same meaning. `words`: further words for names. */
+export function usualMatch(name: string, names: readonly string[], words: OtherWords = {}): Usual | null {
+  const word = folded(name);
+  const match = matchOf(word, names, words);
+  const bare = word.replace(QUALIFIER, '');
+  if (match !== null || bare === word) return match;
+  const personal = names.filter((known) => IS_PERSONAL.test(known));
+  const withoutAddress = bare.replace(/^address(?=.)/, '');
+  return matchOf(bare, personal, words, QUALIFIED) ?? matchOf(withoutAddress, personal, words, QUALIFIED);
+}
+
+/** The first ranks of `OTHER_WORDS` and of words after a qualifier. Names and the words of a kind rank before both. */
+const [OTHER, QUALIFIED] = [1_000, 2_000];
+
+function matchOf(word: string, names: readonly string[], words: OtherWords, after = 0): Usual | null {
+  for (const name of names) {
+    const rank = [...wordsOf(name), ...(words[name] ?? [])].indexOf(word);
+    if (rank !== -1) return { name, rank: after + rank };
+  }
+  for (const name of names) {
+    const rank = OTHER_WORDS[name.slice(name.lastIndexOf('.') + 1)]?.indexOf(word) ?? -1;
+    if (rank !== -1) return { name, rank: after + OTHER + rank };
+  }
+  return null;
+}
+
+/** Returns the name that is written alike, has the same meaning, or needs the fewest changes, at most a third of its characters. */
+export function nearestName(name: string, names: readonly string[], words?: OtherWords): string | null {
+  const usual = usualMatch(name, names, words);
+  if (usual !== null) return usual.name;
+  const word = folded(name);
+  const ranked = names.flatMap((known) =>
+    wordsOf(known).map((candidate) => {
+      const changes = changesBetween(word, candidate);
+      return { known, changes, isNear: changes * 3 <= Math.max(word.length, candidate.length) };
+    }),
+  );
+  const near = ranked.filter(({ isNear }) => isNear).toSorted((a, b) => a.changes - b.changes);
+  return near[0]?.known ?? null;
+}
+
+/** Returns how many letters to add, remove or replace (Levenshtein). */
+function changesBetween(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= from.length; at += 1) {
+    const next = [at];
+    for (let index = 1; index <= to.length; index += 1) {
+      const replaced = (row[index - 1] as number) + (from[at - 1] === to[index - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[index] as number) + 1, (next[index - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] as number;
+}
