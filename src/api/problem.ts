@@ -35,7 +35,7 @@ const PROBLEM_OF: Readonly<Record<Exclude<ErrorCode, ProblemCode>, ProblemCode>>
   SCHEDULE_IN_USE: 'CONFLICT',
   SCHEDULE_LEAVES_REST: 'CONFLICT',
   KEY_REUSED: 'CONFLICT',
-  // Nobody reads the response, and it is no failure to log.
+  // The client is gone. A code below 500 keeps the request out of the logged failures.
   CALLER_LEFT: 'CONFLICT',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',

@@ -103,7 +103,7 @@ export function createApi(parts: ApiParts): Api {
   app.addHook('preHandler', createEmployerLimit(parts));
   app.addHook('preHandler', (_request, { raw }, done) => {
     const client = new AbortController();
-    // A request itself closes as soon as its body is read.
+    // The request itself, and `request.signal` with it, closes as soon as its body is read.
     raw.once('close', () => client.abort());
     handled(client.signal, done);
   });

@@ -1,4 +1,4 @@
-/** Which employers have facts that arrived after a position. */
+/** Which employers and employees have facts that arrived after a position. */
 import { sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
 
@@ -15,10 +15,10 @@ export async function hasFactsAfter(db: Db, employerId: string, position: number
   return rows.length > 0;
 }
 
-/** Positions that one query looks at, so that no other request waits for it. */
+/** Positions that one query reads: few enough that other requests do not wait for it. */
 const POSITIONS_AT_ONCE = 10_000;
 
-/** Yields the employees that have or had an employment with an employer and about whom facts arrived after a position, up to another. */
+/** Yields the past and present employees of an employer about whom facts arrived after a position, up to another position. */
 export async function* employeesWithFacts(
   db: Db,
   employerId: string,

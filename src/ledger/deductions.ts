@@ -132,11 +132,12 @@ export async function deductionsStartingWith(
   texts: readonly string[],
   { viewer, today, limit }: { viewer: Viewer | null; today: string; limit: number },
 ): Promise<DeductionState[]> {
-  const found: DeductionState[] = [];
+  const deductions: DeductionState[] = [];
   const employers = viewer?.employers ?? null;
   const isOfViewer = sql`employee_id in (
     select employee_id from roster where employer_id in (${sql.join(employers ?? [])}))`;
   const count = viewer === null ? limit : CANDIDATES_AT_ONCE;
+  // With a lower bound from the first page on, SQLite reads in the order of the key and sorts nothing.
   for (let after = ''; ; ) {
     const { rows } = await sql<{ deduction_id: string; may_pass: unknown }>`
       select deduction_id, ${employers === null ? sql`true` : isOfViewer} as may_pass
@@ -148,11 +149,11 @@ export async function deductionsStartingWith(
       order by deduction_id`.execute(db);
     const ids = rows.filter(({ may_pass }) => may_pass).map(({ deduction_id }) => deduction_id);
     for (const some of piecesOf(ids, limit)) {
-      found.push(...(await statesOf(db, some, { viewer }, today)).values());
-      if (found.length >= limit) return found.slice(0, limit);
+      deductions.push(...(await statesOf(db, some, { viewer }, today)).values());
+      if (deductions.length >= limit) return deductions.slice(0, limit);
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < count) return found;
+    if (last === undefined || rows.length < count) return deductions;
     after = last.deduction_id;
     // Lets other work of this thread run.
     await new Promise(setImmediate);

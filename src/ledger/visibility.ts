@@ -91,14 +91,14 @@ export async function visibleVersions<V extends Pick<Version, 'deduction_id' | '
   });
 }
 
-/** Marks what is about deductions that a caller may not see. `viewer`: a caller limited to employers; null or none for all. */
+/** Marks the findings about deductions that a caller may not see. `viewer`: null or undefined for a caller without a limit. */
 export async function withHidden<F extends { deduction_id: string; employee_id: string }>(
   db: Db,
-  found: readonly F[],
+  findings: readonly F[],
   viewer: Viewer | null | undefined,
 ): Promise<(F & { isHidden: boolean })[]> {
-  const seen = new Set(viewer == null ? found : await visibleVersions(db, found, viewer));
-  return found.map((about) => ({ ...about, isHidden: !seen.has(about) }));
+  const seen = new Set(viewer == null ? findings : await visibleVersions(db, findings, viewer));
+  return findings.map((finding) => ({ ...finding, isHidden: !seen.has(finding) }));
 }
 
 /** Returns which of these events a limited caller sees as the cause of an amount: by its employers when they were received. */

@@ -21,7 +21,7 @@ type Part = { readonly mark: string; readonly blocks: readonly string[] };
 
 const dropLater = (drop: () => void, ms: number): void => void setTimeout(drop, ms).unref();
 
-/** `later` runs what drops the index after some milliseconds. */
+/** `later` calls `drop` after some milliseconds, which drops the index. */
 export function createNameIndex(db: Db, later = dropLater) {
   const parts = new Map<string, Part>();
   let building: Promise<unknown> = Promise.resolve();

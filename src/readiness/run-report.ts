@@ -76,7 +76,7 @@ export function approvalOf(
   return approvalSeenBy(db, run, failed, person, checked_at);
 }
 
-/** Accepts findings of an open run, of the very report that was reviewed. Throws RUN_REFUSED. */
+/** Accepts findings of an open run, if its readiness report is still the reviewed one. Throws RUN_REFUSED. */
 export function acceptChecked(db: Db, runId: string, accepting: Accepting, question: LedgerQuestion) {
   return acceptFindings(db, runId, accepting, (stored) =>
     readinessOfRun(db, bodyOf(stored), stored.run_id, question),

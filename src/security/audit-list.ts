@@ -109,15 +109,12 @@ export async function isChangeRecordedAfter(
   recordId: number,
   action?: Action,
 ): Promise<boolean> {
-  const after = db
+  const row = await db
     .selectFrom('audit_records')
     .select('record_id')
     .where('employer_id', '=', employerId)
-    .where('record_id', '>', recordId);
-  const row = await (action === undefined
-    ? after.where('action', 'not in', READS)
-    : after.where('action', '=', action)
-  )
+    .where('record_id', '>', recordId)
+    .where((eb) => (action === undefined ? eb('action', 'not in', READS) : eb('action', '=', action)))
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;

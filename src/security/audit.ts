@@ -70,7 +70,7 @@ export const ACTIONS = [
 ] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** The actions that show or hand out what is stored, and change nothing. */
+/** The actions that show or export stored data, and change nothing. */
 export const READS = [
   'census.read',
   'census-sync.read',

@@ -6,19 +6,19 @@ import { actingIn } from '../auth.ts';
 import { Answer, operation } from '../operation.ts';
 import { invalid } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
-import { acceptProblems } from './payroll-run-work.ts';
+import { acceptProblems, checkId, ReviewedReport } from './payroll-run-work.ts';
 import { questionOf } from './readiness.ts';
 
 const Accepting = field.component(
   'AcceptanceRequest',
   {
-    accept: Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
+    accept: Type.Array(checkId, {
       ...{ minItems: 1, uniqueItems: true },
       rule: 'must be a list of at least one check ID, each once',
       description:
         'The checks whose findings are accepted: failures, and warnings that name versions, events or dates.',
     }),
-    reason: field.reasonField('Why the findings are accepted. Kept with each of them.'),
+    reason: field.reasonField('Why the findings are accepted. Kept with each finding.'),
   },
   'An acceptance of the readiness findings of an open run.',
 );
@@ -43,13 +43,11 @@ export const acceptFindings = operation({
   action: 'run.accept-findings',
   summary: 'Accept readiness findings of an open payroll run',
   description:
-    'Finalizing then needs no `accept` for them. They stay accepted as if they were accepted while finalizing: until their versions or events ' +
-    'change; without `ids`, for this run while they are the same. `If-Match` takes the ETag of the readiness report that was reviewed. ' +
-    'Deleting the run ends it. If the employer requires a second approval, the approval accepts findings instead.',
+    'Finalizing then needs no `accept` for these findings. A finding with `ids` stays accepted for the employer until its versions or ' +
+    'events change, and a finding without `ids` for this run while it is the same. `If-Match` takes the ETag of the readiness report that was ' +
+    'reviewed. Deleting the run removes its acceptances. If the employer requires a second approval, accept findings with the approval instead.',
   params: RunId,
-  headers: Type.Object({
-    'if-match': Type.Optional(field.text('The ETag of the readiness report that was reviewed.')),
-  }),
+  headers: ReviewedReport,
   body: Accepting,
   response: { 201: Accepted },
   refuses: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'PRECONDITION_REQUIRED', 'RUN_REFUSED'],

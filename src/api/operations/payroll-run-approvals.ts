@@ -27,7 +27,7 @@ import { Answer, operation, type Parts } from '../operation.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
-import { acceptField, acceptProblems } from './payroll-run-work.ts';
+import { acceptField, acceptProblems, ReviewedReport } from './payroll-run-work.ts';
 import { questionOf, readinessOfReviewed } from './readiness.ts';
 
 const Approving = field.component(
@@ -109,9 +109,7 @@ export const approvePayrollRun = operation({
     'ETag of the readiness report that was reviewed as `If-Match`, and name each failed check in `accept`. The approval covers the lines ' +
     'and the findings of this report. The token must belong to a person.',
   params: RunId,
-  headers: Type.Object({
-    'if-match': Type.Optional(field.text('The ETag of the readiness report that was reviewed.')),
-  }),
+  headers: ReviewedReport,
   body: Approving,
   response: { 201: Approval },
   refuses: [

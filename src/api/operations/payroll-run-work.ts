@@ -18,9 +18,15 @@ import { RunId } from '../run-schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
+// No check has a longer id, and an error quotes it.
+export const checkId = Type.String({ maxLength: 100, description: 'The ID of a check.' });
+
+export const ReviewedReport = Type.Object({
+  'if-match': Type.Optional(field.text('The ETag of the readiness report that was reviewed.')),
+});
+
 export const acceptField = Type.Optional(
-  // No check has a longer id, and an error quotes it.
-  Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
+  Type.Array(checkId, {
     uniqueItems: true,
     rule: 'must be a list of different check IDs',
     description:

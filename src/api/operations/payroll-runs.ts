@@ -37,7 +37,7 @@ export const listPayrollRuns = operation({
   query: field.closed({
     employer_id: idFilter('Only results for this employer.'),
     state: Type.Optional(field.oneOfDescribed(['open', 'finalized', 'voided'], 'Only runs in this state.')),
-    finalized_from: instant('Only runs finalized at or after this time, also those voided since.'),
+    finalized_from: instant('Only runs finalized at or after this time, including runs voided since.'),
     cursor,
     limit,
   }),

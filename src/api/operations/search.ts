@@ -154,7 +154,7 @@ async function employeesFor(call: SearchCall, parts: Parts, text: string): Promi
   );
   const names = maySeeNames ? await namesOf(db, parts.encryptor, [...keys.keys()], employers) : [];
   const nameOf = new Map(names.map((name) => [name.employee_id, name]));
-  // Of two employers, the one whose name is shown.
+  // An employee of two employers appears with the employer whose name is shown.
   const rows = [...keys.values()].map(({ employee_id, employer_id }) => {
     const unnamed = { employee_id, employer_id, first_name: null, last_name: null };
     return nameOf.get(employee_id) ?? unnamed;

@@ -52,17 +52,17 @@ export const EMPLOYED_TWICE_IN_RUN: RunCheck<OfDeduction> = {
         return [{ employee_id: employeeId, deduction_id: deductionId, ids, result: 'fail' as const }];
       });
     }),
-  find: (db, question) => seenBy(db, question, EMPLOYED_TWICE_IN_RUN),
+  find: (db, question) => foundFor(db, question, EMPLOYED_TWICE_IN_RUN),
 };
 
 type OfDeduction = Found & { employee_id: string; deduction_id: string };
 
-/** Returns findings of a check that is not limited to the run's lines: some may be about deductions that the viewer may not see. */
-function seenBy<F extends OfDeduction>(db: Db, question: RunQuestion, check: RunCheck<F>): Promise<F[]> {
+/** Returns the findings of a check that looks beyond the run's lines: the viewer may not see all the deductions that it names. */
+function foundFor<F extends OfDeduction>(db: Db, question: RunQuestion, check: RunCheck<F>): Promise<F[]> {
   return withHidden(db, foundIn(question, check), question.viewer);
 }
 
-/** Reports whether a deduction is assigned to another employer than the run's, whose runs name what is odd about it. */
+/** Reports whether a deduction is assigned to an employer other than the run's. That employer's runs name its oddities. */
 function isElsewhere(history: History, run: Run): boolean {
   const employer = assignedIn(history, run);
   return employer !== null && employer !== run.employer_id;
@@ -121,7 +121,7 @@ export const START_MOVED: RunCheck<Replaced> = {
   severity: 'warn',
   detail: NAMED_ONCE,
   look: findMoved('moved'),
-  find: (db, question) => seenBy(db, question, START_MOVED),
+  find: (db, question) => foundFor(db, question, START_MOVED),
   text: (finding) => replacedInWords(finding, 'until'),
   advice:
     'A start date was moved before it was reached, and other terms changed with it. The earlier version applies until the later one starts. If it is wrong, ask the service to resend it, or override the line.',
@@ -135,7 +135,7 @@ export const START_CORRECTED: RunCheck<Replaced> = {
   severity: 'warn',
   detail: NAMED_ONCE,
   look: findMoved('corrected'),
-  find: (db, question) => seenBy(db, question, START_CORRECTED),
+  find: (db, question) => foundFor(db, question, START_CORRECTED),
   advice: 'A start date was moved to a later one before it was reached, so this run deducts nothing for it.',
   passed: 'No start date that no earlier run named was moved from this run to a later one.',
 };
@@ -163,7 +163,7 @@ export const RENEWAL_ERASED: RunCheck<Replaced> = {
         });
       });
     }),
-  find: (db, question) => seenBy(db, question, RENEWAL_ERASED),
+  find: (db, question) => foundFor(db, question, RENEWAL_ERASED),
   text: (finding) => replacedInWords(finding, 'was erased by'),
   advice:
     'A renewal was sent, and a later change of the window before it left nothing in effect from its start. Ask the service to resend the renewal. If the coverage really ends, accept the finding.',

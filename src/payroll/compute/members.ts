@@ -4,12 +4,12 @@ import { employmentsOf, type RosterFact } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 import { resolveBasis } from './basis.ts';
-import { jobOf } from './population.ts';
+import { jobOf, UNCLEAR } from './population.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Returns a function that reports whether any of some employees is or may be in an open run now, or was at a position. Throws
- * RUN_REFUSED.
+ * Returns a function that reports whether at least one of the employees is or may be in an open run, now or as of a position.
+ * Throws RUN_REFUSED.
  */
 export async function createMembers(
   db: Db,
@@ -19,13 +19,11 @@ export async function createMembers(
   const terms = termsOf(await resolveBasis(db, stored.run_id, bodyOf(stored)));
   const isIn = (reports: readonly RosterFact[]): boolean => {
     const { membership } = jobOf(employmentsOf(reports), terms);
-    return (
-      membership.isIn || membership.why === 'unknown_frequency' || membership.why === 'unknown_pay_group'
-    );
+    return membership.isIn || UNCLEAR.some((reason) => reason === membership.why);
   };
   return async (employeeIds) => {
-    const named = employeeIds.filter((id) => terms.employees?.has(id) ?? true);
-    const roster = await rosterOf(db, named);
+    const selected = employeeIds.filter((id) => terms.employees?.has(id) ?? true);
+    const roster = await rosterOf(db, selected);
     return [...roster.values()].some(
       (reports) => isIn(reports) || isIn(reports.filter((report) => report.position <= position)),
     );

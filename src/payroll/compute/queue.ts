@@ -3,29 +3,28 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { AppError } from '../../errors.ts';
 
 /**
- * With one, the thread would be idle while it waits for the database, and a large run would keep all others waiting. Each more
- * adds turns of 5 ms (`inTurns`) to the time that other requests wait, and on PostgreSQL reads on three connections of ten.
- * Two are faster than four (docs/internals/benches/payday.md).
+ * The second computation uses the time in which the first waits for the database. Another would add turns of 5 ms (`inTurns`) to
+ * the wait of other requests, and take three more of PostgreSQL's ten connections (docs/internals/benches/payday.md).
  */
 const AT_ONCE = 2;
 
 /** The signal that aborts when the client of the request that is being handled leaves. */
 const clients = new AsyncLocalStorage<AbortSignal>();
 
-/** Runs the handling of a request. When `client` aborts, what still waits for its turn in it fails with CALLER_LEFT. */
+/** Handles a request. When `client` aborts, a computation of the request that waits for its turn fails with CALLER_LEFT. */
 export function handled(client: AbortSignal, handle: () => void): void {
   clients.run(client, handle);
 }
 
-/** Computes a run of an employer in its turn on this thread. `compute` must not wait for a client or for another turn. */
+/** Computes a run of an employer in its turn on this thread. `work` must not wait for a client or for another turn. */
 export const computeInTurn = createQueue(AT_ONCE);
 
-/** Computes a run whose result is for later requests too, so that it stays in the queue when its client leaves. */
-export function computeForAll<T>(employerId: string, compute: () => Promise<T>): Promise<T> {
-  return clients.exit(() => computeInTurn(employerId, compute));
+/** Computes a run for several requests: the computation stays in the queue when the client of the first one leaves. */
+export function computeForAll<T>(employerId: string, work: () => Promise<T>): Promise<T> {
+  return clients.exit(() => computeInTurn(employerId, work));
 }
 
-/** Returns a function that runs work, at most `atOnce` at a time. The rest follows round robin by employer, each in order. */
+/** Returns a function that does at most `atOnce` jobs at a time. Waiting jobs start round robin by employer, the oldest first. */
 export function createQueue(atOnce: number) {
   let running = 0;
   /** The employer whose turn is next comes first. */
@@ -49,7 +48,7 @@ export function createQueue(atOnce: number) {
       client?.addEventListener('abort', leave, { once: true });
       if (client?.aborted) leave();
     });
-  /** Passes the place on, so that no new work overtakes what waits. */
+  /** Passes the place to a waiting job, so that no new job overtakes it. */
   const release = (): void => {
     const [next] = waiting;
     if (next === undefined) {
@@ -57,7 +56,7 @@ export function createQueue(atOnce: number) {
       return;
     }
     const [employerId, starts] = next;
-    const [start] = starts as Set<() => void> & [() => void];
+    const start = starts.values().next().value as () => void;
     waiting.delete(employerId);
     starts.delete(start);
     if (starts.size > 0) waiting.set(employerId, starts);

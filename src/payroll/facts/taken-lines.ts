@@ -4,7 +4,7 @@ import { component, nullableText, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
-import { EMPTY_PAGE, type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
+import { allPages, EMPTY_PAGE, type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { LineRecord, lineKey } from '../calculation/line.ts';
 import { frozenLines, storedRecords } from '../records/frozen-lines.ts';
@@ -30,30 +30,23 @@ export const TakenLine = component(
 );
 export type TakenLine = Static<typeof TakenLine>;
 
-/** Employees read at once. */
-const EMPLOYEES_AT_ONCE = 500;
-
-/** Yields the employees that recorded reports on a run name. */
-export async function* employeesReported(db: Db, runId: string): AsyncGenerator<string[]> {
-  for (let last: string | undefined = ''; last !== undefined; ) {
-    const rows: { employee_id: string }[] = await recordedLines(db)
-      .select('employee_id')
-      .distinct()
-      .where('taken_lines.run_id', '=', runId)
-      .where('employee_id', '>', last)
-      .orderBy('employee_id')
-      .limit(EMPLOYEES_AT_ONCE)
-      .execute();
-    yield rows.map(({ employee_id }) => employee_id);
-    last = rows.at(-1)?.employee_id;
-  }
-}
-
 const linePage = pagesBy('taken-lines', {
   'taken_lines.report': Type.Integer({ minimum: 1 }),
   employee_id: Type.String(),
   line: Type.String(),
 });
+
+/** Lines read at once, of a few hundred employees. */
+const LINES_AT_ONCE = 1_000;
+
+/** Yields the employees that recorded reports on a run name, each perhaps several times. */
+export async function* employeesReported(db: Db, runId: string): AsyncGenerator<string[]> {
+  const lines = recordedLines(db)
+    .where('taken_lines.run_id', '=', runId)
+    .select(['taken_lines.report', 'employee_id', 'line']);
+  for await (const page of allPages((cursor) => linePage(lines, { cursor, limit: LINES_AT_ONCE })))
+    yield [...new Set(page.map(({ employee_id }) => employee_id))];
+}
 
 type TakenFilter = { reportId?: string | undefined; employeeId?: string | undefined };
 

@@ -20,7 +20,7 @@ import {
   insertAcceptances,
   rememberedAcceptances,
 } from './acceptances.ts';
-import { reviewAgain } from './reviewed.ts';
+import { assertReviewed } from './reviewed.ts';
 
 /** `ifMatch`: the ETag of the readiness report that was reviewed. */
 export type Accepting = Acceptance & Acting & { ifMatch: string };
@@ -38,12 +38,9 @@ export async function acceptFindings(
   const { checks, ifMatch } = accepting;
   const stored = await openRun(db, runId);
   await assertOnePersonAccepts(db, stored, accepting.now);
-  const { acceptable, etag } = await checkReadiness(stored);
-  if (etag !== ifMatch) {
-    const why = `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${etag}".`;
-    throw reviewAgain(etag, why);
-  }
-  const findings = acceptable.filter(({ checkId }) => checks.includes(checkId));
+  const report = await checkReadiness(stored);
+  assertReviewed(report, ifMatch);
+  const findings = report.acceptable.filter(({ checkId }) => checks.includes(checkId));
   const without = checks.filter((id) => !findings.some(({ checkId }) => checkId === id));
   if (without.length > 0)
     throw conflict(`These checks have no finding that can be accepted: ${without.join(', ')}.`);
@@ -56,7 +53,7 @@ export async function acceptFindings(
   return { stored, count: findings.length };
 }
 
-/** Throws if another person's approval must accept the findings, or was given for the run without them. */
+/** Throws if an approval must accept the findings: the employer requires one, or another person approved the run without them. */
 async function assertOnePersonAccepts(
   db: Db | Trx,
   { run_id, employer_id }: StoredRun,
@@ -77,7 +74,7 @@ async function addAcceptances(
 ): Promise<void> {
   const acceptanceOf = await rememberedAcceptances(trx, employerId, runId);
   if (findings.some((finding) => acceptanceOf(finding) !== null))
-    throw conflict('Somebody else accepted these findings at the same time. Review the run again.');
+    throw conflict('Another request accepted these findings at the same time. Review the run again.');
   const first = await countAcceptances(trx, runId);
   const recordId = (await lockHead(trx)).record_id + 1;
   const named = findings.map((finding) => ({ ...finding, recordId }));
@@ -91,12 +88,12 @@ async function addAcceptances(
   await dropComputation(trx, runId);
 }
 
-/** Reports whether the acceptances of an open run are other ones than its audit records state. */
+/** Reports whether the acceptances of an open run differ from its audit records. */
 export async function isOtherThanAccepted(db: Db, runId: string): Promise<boolean> {
   const records = await recordsOfResources(db, ['run.accept-findings', 'run.delete'], [runId]);
-  const all = records.get(runId) ?? [];
-  // An id is used again after its run was deleted.
-  const made = all.slice(all.findLastIndex(({ action }) => action === 'run.delete') + 1);
+  const ofId = records.get(runId) ?? [];
+  // The id may have been used for a run that was deleted.
+  const made = ofId.slice(ofId.findLastIndex(({ action }) => action === 'run.delete') + 1);
   const { rows } = await acceptancesOf(db, runId);
   const byRecord = Map.groupBy(rows, ({ record_id }) => record_id);
   return (

@@ -58,7 +58,7 @@ export async function countAcceptances(db: Db | Trx, runId: string): Promise<num
   return Number((await query.where('run_id', '=', runId).executeTakeFirstOrThrow()).count);
 }
 
-/** Removes the acceptances of an open run: it is deleted, or becomes final with those that still count. */
+/** Removes the acceptances of an open run that is deleted, or becomes final: a final run has only acceptances that still count. */
 export async function removeAcceptances(trx: Trx, runId: string): Promise<void> {
   await trx.deleteFrom('accepted_findings').where('run_id', '=', runId).execute();
 }
@@ -108,7 +108,7 @@ export async function acceptedInRun(db: Db, runId: string): Promise<AcceptedInRu
   });
 }
 
-/** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only, and as it was. */
+/** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only, while it is the same. */
 export async function rememberedAcceptances(
   db: Db | Trx,
   employerId: string,
@@ -156,11 +156,9 @@ function keyOf(checkId: string, employeeId: string | null, by: string): string {
 }
 
 export const ACCEPTANCE_REASONS: ReasonColumn = {
-  ...{
-    table: 'accepted_findings',
-    column: 'reason',
-    actions: ['run.finalize', 'run.approve', 'run.accept-findings'],
-  },
+  table: 'accepted_findings',
+  column: 'reason',
+  actions: ['run.finalize', 'run.approve', 'run.accept-findings'],
   by: { column: 'record_id', is: 'record_id' },
   // Finalizing repeats the reasons of earlier acceptances.
   lock: lockPayroll,

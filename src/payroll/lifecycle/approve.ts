@@ -14,7 +14,7 @@ import {
 } from '../records/approvals.ts';
 import { notFinalized, notOpen, type StoredRun, stateOf, storedRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
+import { assertReviewed, linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
 
 export type Approving = {
   action: ApprovedAction;
@@ -87,10 +87,7 @@ export async function withdrawApproval(
 
 /** Returns the reviewed lines of an open run with the accepted findings. */
 function openLines(report: ReadinessReport, accept: readonly string[], ifMatch: string | null): Reviewed {
-  if (report.etag !== ifMatch) {
-    const why = `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${report.etag}".`;
-    throw reviewAgain(report.etag, why);
-  }
+  assertReviewed(report, ifMatch);
   const findings = report.acceptable.filter(({ checkId }) => accept.includes(checkId));
   if (report.checks.some(({ id, result }) => result === 'fail' && !accept.includes(id)))
     throw notReady(report, accept);

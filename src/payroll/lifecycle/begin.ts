@@ -22,7 +22,7 @@ import type { ComputedRun, OnPage } from './summary.ts';
 
 type Begun = { outcome: 'created' | 'same'; view: RunView; stored: StoredRun };
 
-/** Keeps the computation with which a run is created. `created`: with the state of the data that it read, and the run itself. */
+/** Keeps the computation with which a run is created. `created` receives it with the state of the data, which has the run. */
 export type FirstReview = {
   onPage: OnPage;
   created(runId: string, state: DataState, computed: ComputedRun): void;
@@ -50,7 +50,7 @@ export async function beginRun(
   return { outcome: 'same', view: await viewRun(db, known), stored: known };
 }
 
-/** Computes and stores a run. Both are one turn: of hundreds of transactions at once, the last would wait too long for the others. */
+/** Computes and stores a run in one turn: if hundreds of runs were stored at once, the last would wait too long for the lock. */
 async function makeRun(db: Db, runId: string, run: RequestedRun, acting: Acting, review: FirstReview) {
   const before = await readDataState(db);
   const computed = await computeKnown(db, runId, run, review.onPage);
@@ -59,7 +59,7 @@ async function makeRun(db: Db, runId: string, run: RequestedRun, acting: Acting,
     stored: await storedRun(trx, runId),
     after: await readDataState(trx),
   }));
-  // An open run changes no computation. Whatever else changed since may change this one.
+  // The new run changes no computation. Any other change since may change this one.
   const isAsComputed = after.position === before.position && after.revision === before.revision + 1;
   if (isNew && isAsComputed) review.created(runId, after, computed);
   return { isNew, stored, computed };

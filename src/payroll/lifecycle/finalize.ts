@@ -167,13 +167,13 @@ async function writeLines(
 }
 
 /**
- * The findings of a report that can be accepted, and the findings that earlier acceptances cover. `accepted`: the number of
- * findings accepted for the open run when they were read.
+ * The findings of a report that can be accepted, and the findings that earlier acceptances cover. `acceptedCount`: how many
+ * findings had been accepted for the open run when the report was made.
  */
 type Reviewed = {
   acceptable: readonly AcceptableFinding[];
   remembered: readonly RememberedFinding[];
-  accepted: number;
+  acceptedCount: number;
 };
 
 /** Returns the findings to accept. Throws if the lines or the readiness report are not the reviewed and accepted ones. */
@@ -191,19 +191,19 @@ async function review(
     const why = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
     throw reviewAgain(etag, why);
   }
-  const accepted = await countAcceptances(db, computation.runId as string);
+  const acceptedCount = await countAcceptances(db, computation.runId as string);
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
   if (isStale) throw findingsChanged(report);
   const { acceptable, remembered } = report;
   const approval = await approvalOf(db, computation, summary, acceptable, finalizing);
   if (approval.state === 'missing') throw approvalMissing('finalize');
-  if (approval.state === 'given') return { acceptable, remembered, accepted };
+  if (approval.state === 'given') return { acceptable, remembered, acceptedCount };
   const findings = acceptedFindings(acceptable, approval, accept);
   if (acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
     throw notReady(report, accept?.checks);
   if (findings.length > 0 && ifMatch !== report.etag) throw findingsChanged(report);
-  return { acceptable, remembered, accepted };
+  return { acceptable, remembered, acceptedCount };
 }
 
 function findingsChanged({ etag }: ReadinessReport): AppError {
@@ -256,7 +256,7 @@ async function makeFinal(
   trx: Trx,
   computation: Computation,
   { freezeId, rows, summary, basis: basisColumns }: Frozen,
-  { acceptable, remembered, accepted: acceptedBefore }: Reviewed,
+  { acceptable, remembered, acceptedCount }: Reviewed,
   finalizing: Finalizing,
 ): Promise<Repeated | null> {
   const { idempotencyKey, actor, sharedNow } = finalizing;
@@ -274,8 +274,8 @@ async function makeFinal(
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) throw payrollChanged();
   const ids = { runId: runId as string, employerId: basis.run.employer_id };
-  // Findings that were accepted since must stay so.
-  if ((await countAcceptances(trx, ids.runId)) !== acceptedBefore) throw payrollChanged();
+  // The acceptances of the review replace the stored ones below, and would drop one that was made since.
+  if ((await countAcceptances(trx, ids.runId)) !== acceptedCount) throw payrollChanged();
   const approved = await approvalOf(trx, computation, summary, acceptable, finalizing);
   if (approved.state === 'missing') throw approvalMissing('finalize');
   const approval = approved.state === 'given' ? approved.approval : null;

@@ -1,4 +1,4 @@
-/** Tells that an open run may have changed since its readiness was read. It computes no line. */
+/** Reports that an open run may have changed since its readiness was read. It computes no line. */
 import { setTimeout } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
@@ -26,7 +26,7 @@ const STATE = { position: Type.Integer(), record: Type.Integer() };
 const DataState = closed(STATE);
 type DataState = Static<typeof DataState>;
 
-/** What was read of a run, first and, after changes, last. Nothing that arrived after the first read was told. */
+/** What the first read of a run contained and, if changes followed, the last one. Changes after the first are not reported yet. */
 const Read = closed({
   ...{ run_id: Type.String(), employer_id: Type.String(), pay_date: Type.String() },
   ...STATE,
@@ -62,13 +62,13 @@ export async function noteReadinessRead(db: Db, read: Read): Promise<void> {
   });
 }
 
-/** Reports whether a read ended before the first one that is known began, or after changes since the last one. */
+/** Reports whether a read contains less than the first known one, or follows changes since the last known one. */
 async function addsTo(db: Db, known: Read, read: Read): Promise<boolean> {
   if (read.position < known.position || read.record < known.record) return true;
   return hasChanged(db, { ...known, ...known.last });
 }
 
-/** Keeps the first read until what arrived after it is told, so no later read hides that. */
+/** Keeps the first read until the changes after it are reported, so that no later read hides them. */
 function bothOf(known: Read, read: Read): Read {
   const last = known.last ?? known;
   const at = (pick: typeof Math.min, other: DataState): DataState => ({
@@ -78,7 +78,7 @@ function bothOf(known: Read, read: Read): Read {
   return { ...read, ...at(Math.min, known), last: at(Math.max, last) };
 }
 
-/** Returns a function that tells which runs are outdated. It looks at a run only once, and again after facts of its employer. */
+/** Returns a function that reports which runs are outdated. It looks at a run only once, and again after facts of its employer. */
 export function createOutdatedRuns(db: Db): (now: Date) => Promise<void> {
   /** What was read of the runs that were looked at, by subject, and up to where. */
   let looked: { at: DataState; reads: ReadonlyMap<string, string> } | null = null;
@@ -96,11 +96,11 @@ export function createOutdatedRuns(db: Db): (now: Date) => Promise<void> {
       if (before !== null && !changed.has(read.employer_id)) continue;
       if (await isOutdated(db, read, before ?? read, at)) {
         const { last, ...rest } = read;
-        // What the last read knew was told with it, unless there is more.
+        // The report covers the changes up to the last read. Later ones need another report.
         const next = last !== undefined && !(await isOutdated(db, rest, last, at)) ? last : null;
         await transact(db, async (trx) => {
           await lockSubjects(trx, [subject]);
-          // It was read again, or another sidecar told it.
+          // The run was read again, or another sidecar reported it.
           if ((await readKnown(trx, 'run.outdated', subject)) !== text) return;
           if (next === null) await forget(trx, subject, 'run.outdated');
           else await noteRead(trx, 'run.outdated', subject, JSON.stringify({ ...rest, ...next }));

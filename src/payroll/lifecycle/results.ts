@@ -41,7 +41,7 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   };
 }
 
-/** Computes a run without storing anything. The caller waits for its turn (`computeInTurn`). Throws RUN_REFUSED. */
+/** Computes a run without storing anything. The caller has its turn (`computeInTurn`). Throws RUN_REFUSED. */
 export async function computeNow(
   db: Db,
   runId: string | null,

@@ -28,6 +28,13 @@ export function reviewAgain(etag: string, detail: string): AppError {
   return new AppError('PRECONDITION_FAILED', detail, { subject: etag });
 }
 
+/** Throws if a readiness report is not the one that was reviewed. */
+export function assertReviewed({ etag }: Pick<ReadinessReport, 'etag'>, ifMatch: string | null): void {
+  if (etag === ifMatch) return;
+  const why = `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${etag}".`;
+  throw reviewAgain(etag, why);
+}
+
 /** Returns the refusal of a request without the ETag of what was reviewed. */
 export function etagRequired(reviewed: string): AppError {
   return new AppError(

@@ -29,7 +29,7 @@ export type Summary = {
 /** A computed run. */
 export type ComputedRun = { computation: Computation; summary: Summary };
 
-/** Receives each computed page, and the lines of its employees as JSON. */
+/** Receives each computed page, the lines of its employees as JSON, and the computation. */
 export type OnPage = (
   page: readonly EmployeeLines[],
   texts: readonly string[],

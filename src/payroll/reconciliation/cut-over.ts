@@ -75,7 +75,7 @@ export const CUT_OVER_COLUMNS: Columns = {
   list: 'rows',
   required: ['employee_id'],
   optional: ['id', ...TERMS, 'employer_contribution', 'effective_start', 'effective_end'],
-  format: 'census for people, and deductions for the others',
+  format: 'census (list people) or --kind deductions (other lists)',
 };
 
 /** More rows than an employer has deductions. They stay in memory, about 300 bytes each. */
