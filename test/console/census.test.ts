@@ -93,7 +93,7 @@ t.test('the changes of a file format are shown before the census is staged', asy
   );
 });
 
-t.test('employers whose sync needs something come first, and a page has the time of each step', async (t) => {
+t.test('syncs that need a person come first; an employer has the time of each step', async (t) => {
   const stage = await openConsole(t);
   const { db } = stage;
   const oak = await asked(stage, 'oak', 'evt-1', hoursAgo(50));

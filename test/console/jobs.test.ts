@@ -125,15 +125,15 @@ t.test('set up a new employer: ten interactions from Home to a finalized run', a
   await fill('Next pay date', '2026-07-17');
   await select('Copy payroll codes and policy from', 'acme');
   const plan = page.getByRole('region', { name: 'Saving adds' });
-  await plan.getByText('The first payroll is that of Jul 17, 2026.').waitFor();
+  await plan.getByText('The first payroll is due on Jul 17, 2026.').waitFor();
   await plan
     .getByText(
       'Moved off weekends and bank holidays: Jun 19, 2026 to Jun 18, 2026; Jan 1, 2027 to Dec 31, 2026.',
     )
     .waitFor();
   t.strictSame(await plan.locator('summary').allTextContents(), [
-    '27 pay dates of 2026, biweekly: Jan 2, 2026 to Dec 31, 2026. All take deductions.',
-    '26 pay dates of 2027, biweekly: Jan 15, 2027 to Dec 31, 2027. All take deductions.',
+    '27 pay dates of 2026, biweekly: Jan 2, 2026 to Dec 31, 2026. Every date takes deductions.',
+    '26 pay dates of 2027, biweekly: Jan 15, 2027 to Dec 31, 2027. Every date takes deductions.',
     '2 payroll codes of acme',
     'The payroll policy of acme',
   ]);

@@ -27,7 +27,7 @@ async function giveSettings({ call }: PayrollConsole, employerId = 'acme') {
   await call({ method: 'PUT', url: `${url}/payroll-policy`, body: policy });
 }
 
-t.test('what cannot be saved is named, and the rest is kept for the next try', async (t) => {
+t.test('a setup without a pay date saves nothing and keeps the input', async (t) => {
   const stage = await openPayroll(t);
   const { call } = stage;
   await giveSettings(stage);
@@ -42,7 +42,7 @@ t.test('what cannot be saved is named, and the rest is kept for the next try', a
   await click(page, 'Stage this census');
   await page.getByLabel('Pay frequency').selectOption('weekly');
   await page.getByLabel('Copy payroll codes and policy from').selectOption('acme');
-  await page.getByText('It has no code for vision, which').waitFor();
+  await page.getByText('acme has no code for vision, which').waitFor();
   await click(page, 'Save and start the first payroll');
   await page.getByRole('link', { name: 'Next pay date' }).waitFor();
   t.equal(
@@ -54,7 +54,9 @@ t.test('what cannot be saved is named, and the rest is kept for the next try', a
   t.equal(await codesOf(), 0, 'nothing is saved');
   await page.getByLabel('Next pay date').fill('2026-07-17');
   await page.getByLabel('Dates that take deductions').selectOption('first-of-month');
-  await page.getByText(/2026, weekly: .* 48 take all deductions, 4 only deductions per check\./).waitFor();
+  await page
+    .getByText(/2026, weekly: .* 48 dates with all deductions, 4 dates with only deductions per check\./)
+    .waitFor();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved.').waitFor();
   t.equal(await codesOf(), 1);

@@ -113,7 +113,7 @@ t.test('a sign-in form that arrives too slowly is dropped', async (t) => {
   const { hostname, port } = new URL(base);
   const socket = connect(Number(port), hostname);
   t.teardown(() => socket.destroy());
-  // A reset closes it too, and `once` of events would throw it.
+  // A reset closes the socket too, and `once` of node:events would reject with its error.
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   socket.on('error', () => {});
   socket.on('close', () => resolve());

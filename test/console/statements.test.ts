@@ -297,7 +297,7 @@ t.test('the codes and the policy of another employer are copied to one that has 
     (await call({ url: '/v1/employers/globex/payroll-policy' })).json.versions.map(
       ({ effective_from, open_items }: Record<string, string>) => `${effective_from} ${open_items}`,
     );
-  t.notMatch(await text('/settings/setup?employer_id=globex'), 'Copy payroll codes', 'no other has any');
+  t.notMatch(await text('/settings/setup?employer_id=globex'), 'Copy payroll codes', 'no codes elsewhere');
   await put('acme/payroll-codes', codes('MED1'));
   t.match(await text('/settings/setup?employer_id=globex'), /Copy payroll codes.*value="acme"/);
   t.match(await copy('nobody'), 'is no known employer');

@@ -89,10 +89,10 @@ export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'sa
   return { do: form.do === 'drop' ? 'drop' : 'save', rows: known };
 }
 
-/** Reports whether a row that does not count yet is replaced by an added one that agrees with all of its cells. */
+/** Reports whether an added row has every cell of a row that does not count yet, so that it replaces that row. */
 function isFilledBy(added: readonly Row[], row: Row, { needs }: RowList): boolean {
   if (needs === undefined || row[needs] !== undefined) return false;
-  return added.some((one) => Object.entries(row).every(([name, value]) => one[name] === value));
+  return added.some((filled) => Object.entries(row).every(([name, value]) => filled[name] === value));
 }
 
 /** Returns the rows of a form by their number, without empty ones. */
@@ -261,8 +261,9 @@ function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: W
   const value = rows[index]?.[name] ?? '';
   const isKnown = choices.some((choice) => choice.value === value);
   const isUnknown = kind === 'select' && !isKnown && value !== '';
+  const reported = wrong(id);
   // Pasted rows may have words that no choice means. They are marked before the list is saved.
-  const problems = wrong(id).length === 0 && isUnknown ? [{ path: id, rule: 'is unknown' }] : wrong(id);
+  const problems = isUnknown && reported.length === 0 ? [{ path: id, rule: 'is unknown' }] : reported;
   const isWrong = problems.length > 0;
   const isDate = kind === 'date';
   const attributes = {

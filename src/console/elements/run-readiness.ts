@@ -69,7 +69,7 @@ function hintOf(readiness: RunReadiness, visit: Visit, isAcceptable: boolean): s
   return `${capitalized(toPass(failedIn(readiness), approval !== null, visit))}.`;
 }
 
-/** Returns what must be done about failed checks before a run can be final: only who may accept their findings can do that. */
+/** Returns what must happen to failed checks before a run can be final. Users who may not accept findings ask a manager. */
 export function toPass(failed: readonly string[], needsApproval: boolean, visit: Visit): string {
   if (blockingIn(failed) !== null) return 'fix the failed checks: one of them cannot be accepted';
   if (needsApproval && mayApprove(visit))
@@ -87,7 +87,7 @@ export function whyNot(visit: Visit, readiness: RunReadiness): string | null {
   return lacksScope('To accept the findings', 'runs:approve');
 }
 
-/** Returns why nobody can finalize the run; null if somebody can. */
+/** Returns why the run cannot be finalized by any user; null if a user can finalize it. */
 export function blockedBy(readiness: RunReadiness): string | null {
   const id = blockingOf(readiness);
   return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;

@@ -1,5 +1,4 @@
 /** Accepts the findings of a check in several payrolls with one reason. */
-import type { ResultOf } from '../../api/operation.ts';
 import { acceptFindings } from '../../api/operations/payroll-run-acceptances.ts';
 import { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
 import { textsOfCheck, titleOfCheck } from '../../api/operations/readiness.ts';
@@ -10,6 +9,7 @@ import { findingIn } from '../elements/finding.ts';
 import { count, counted, dayText } from '../elements/format.ts';
 import { address, nameable, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
+import type { RunReadiness } from '../elements/run-readiness.ts';
 import { type Html, html } from '../html.ts';
 import type { Act, Console, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
@@ -18,10 +18,9 @@ import { type Payroll, payrollsOf } from './payrolls.ts';
 
 const PATH = '/payrolls/accept';
 const FINDINGS_SHOWN = 5;
-/** Before the id of a run in the name of its box, whose value is the ETag that was shown. */
+/** The name of a run's box is this prefix and the run's id. The value of the box is the ETag of the findings shown. */
 const RUN = 'run:';
 
-type Readiness = ResultOf<typeof getPayrollRunReadiness>;
 type Started = Payroll & { run_id: string };
 
 export function acceptPages({ page, part, action }: Console): void {
@@ -60,7 +59,7 @@ export function acceptLink(check: string | undefined, { may }: Visit): Html | nu
   return html`<p><a class="button quiet" href=${address(PATH, { check })}>Accept these findings …</a></p>`;
 }
 
-/** Accepts the findings of a run as they were shown, and tells what happened. */
+/** Accepts the findings of a run as they were shown, and returns what happened in words. */
 async function accepted({ api, form }: Act, run_id: string, etag: string): Promise<string> {
   const { check = '', reason = '' } = form;
   const params = { run_id };
@@ -69,7 +68,7 @@ async function accepted({ api, form }: Act, run_id: string, etag: string): Promi
   const { data, problem } = await attempt(call, 403, 404, 409, 412, 422);
   if (problem === undefined) return `accepted, ${counted(data.findings, 'finding')}.`;
   if (problem.status === 412) {
-    // The acceptance for another payroll of the employer may have covered it.
+    // Accepting for another payroll of the employer may have covered these findings.
     const { data: now } = await attempt(api.perform(getPayrollRunReadiness, { params }));
     if (checkIn(now, check)?.result === 'accepted') return 'accepted already.';
     return 'not accepted. The run changed after its findings were shown.';
@@ -81,12 +80,12 @@ function sentenceOf({ title, detail }: ProblemDetails): string {
   return detail ?? `${title}.`;
 }
 
-function checkIn(readiness: Readiness | undefined, id: string) {
+function checkIn(readiness: RunReadiness | undefined, id: string) {
   return readiness?.checks.find((check) => check.id === id);
 }
 
-/** A payroll with the readiness of its run, or the problem that it cannot be read with. */
-type Row = { payroll: Started; read: Attempt<Readiness> };
+/** A payroll with the readiness of its run, or why the readiness cannot be read. */
+type Row = { payroll: Started; read: Attempt<RunReadiness> };
 
 /** Lists the payrolls in which a check fails, each with its first findings. */
 async function listOf(visit: Visit, check: string): Promise<Html> {
@@ -142,7 +141,7 @@ function findingsOf({ payroll, read }: Row, id: string, visit: Visit): Html {
   );
   return html`
     <ul class="examples">${items}${more > 0 && html`<li class="soft">${`and ${count(more)} more`}</li>`}</ul>
-    ${read.data.approval !== null && html`<p><a href=${runPath(run_id, '/approve')}>Accept them with the second approval</a></p>`}
+    ${read.data.approval !== null && html`<p><a href=${runPath(run_id, '/approve')}>Accept these findings with the second approval</a></p>`}
   `;
 }
 

@@ -1,4 +1,4 @@
-/** Censuses of all employers: one row each, the ones that need something first. */
+/** The censuses of all employers, with one row for each employer. Syncs that need a person come first. */
 import type { RowOf } from '../../api/operation.ts';
 import { listCensusSyncs, syncCensus } from '../../api/operations/census-syncs.ts';
 import { listCensuses } from '../../api/operations/censuses.ts';
@@ -66,7 +66,7 @@ async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
   const mayStart = may('census:write') && !(await visit.isSendingOff());
   return html`
     ${mayStart && syncAll((await employersToSync(api)).length)}
-    ${live({ id: 'employers', path: address(PATH, query) }, censusTable(rows, visit, 'Censuses'))}
+    ${live({ id: 'employers', path: address(PATH, query) }, censusTable(rows, visit))}
     ${pager(PATH, query, staged.next_cursor)}
   `;
 }
@@ -82,7 +82,7 @@ async function syncsIn(visit: Visit, query: Visit['query']): Promise<Html> {
   return html`${syncTable(rows, visit, 'Syncs, newest first')}${pager(PATH, query, next_cursor)}`;
 }
 
-export function latestByEmployer(syncs: readonly Sync[]): Map<string, Sync> {
+function latestByEmployer(syncs: readonly Sync[]): Map<string, Sync> {
   return new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync]));
 }
 
@@ -98,13 +98,13 @@ function syncTable(rows: readonly Row[], visit: Visit, caption: string): Html {
 }
 
 /** Lists employers with their latest sync and staged census. */
-function censusTable(rows: readonly Row[], visit: Visit, caption: string): Html {
+function censusTable(rows: readonly Row[], visit: Visit): Html {
   const { now, may } = visit;
   const sync: Column<Row> = [
     html`<span class="hidden-label">Action</span>`,
     ({ employer_id, staged }) => staged && syncButton(employer_id, 'Sync now'),
   ];
-  return table(rows.toSorted(byUrgency), { caption, captionHidden: true, stacked: true }, [
+  return table(rows.toSorted(byUrgency), { caption: 'Censuses', captionHidden: true, stacked: true }, [
     ...SYNC_COLUMNS(visit),
     ['Employees', ({ staged }) => staged && count(staged.employees), 'number'],
     ['Staged census', ({ staged }) => (staged ? age(staged.staged_at, now) : 'none'), 'date'],
@@ -120,9 +120,9 @@ export function latestSyncs(syncs: readonly Sync[], visit: Visit): Html {
   return syncTable(rows.toSorted(byUrgency), visit, 'Latest census sync by employer');
 }
 
-/** What needs a person first, then what is in progress, then the rest. */
-function byUrgency(one: Row, other: Row): number {
-  return urgencyOf(one) - urgencyOf(other) || (one.employer_id < other.employer_id ? -1 : 1);
+/** Sorts syncs that need a person first, then syncs in progress, then ended syncs and employers without a sync. */
+function byUrgency(a: Row, b: Row): number {
+  return urgencyOf(a) - urgencyOf(b) || (a.employer_id < b.employer_id ? -1 : 1);
 }
 
 function urgencyOf({ sync }: Row): number {

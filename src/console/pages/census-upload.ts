@@ -41,8 +41,9 @@ export function censusUploads(pages: Console): void {
 /** Returns the setup of an employer that lacks more than the census; else the page of the census. */
 async function pageAfter(visit: Upload, staged: string): Promise<string> {
   const { employer_id = '' } = visit.params;
-  const setup = (await needsSetup(visit, employer_id)) ? setupPath(employer_id) : null;
-  return setup === null ? address(censusPath(employer_id), { staged }) : `${setup}&staged=${staged}`;
+  return (await needsSetup(visit, employer_id))
+    ? address(setupPath(), { employer_id, staged })
+    : address(censusPath(employer_id), { staged });
 }
 
 /** For a missing organization of a CSV, the API names a header, and the form has a field. */

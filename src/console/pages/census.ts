@@ -79,8 +79,8 @@ export function censusPages({ page, button }: Console): void {
     return { title: `Census of ${employer_id}`, body };
   });
 
-  const to = ({ employer_id = '' }: Visit['params'], query: object) =>
-    address(censusPath(employer_id), { ...query });
+  const to = ({ employer_id = '' }: Visit['params'], query: Readonly<Record<string, unknown>>) =>
+    address(censusPath(employer_id), query);
   const saved = (params: Visit['params']) => to(params, { saved: 'true' });
   button('/census/:employer_id/sync', syncCensus, (params) => to(params, { requested: 'true' }));
   button('/census/:employer_id/erase', eraseCensus, (params, { censuses }) =>

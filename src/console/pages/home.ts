@@ -1,6 +1,7 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
+import type { Scope } from '../../security/scopes.ts';
 import { BACKGROUND, empty, live, savedNotice } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, dayText, lacksScope } from '../elements/format.ts';
@@ -21,7 +22,7 @@ export function homePages({ page, action, parts }: Console): void {
     const { may, caller } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit, parts)}`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit, parts)}${newEmployer(visit)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -74,7 +75,6 @@ async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Prom
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     ${nextDates(all)}
-    ${all.length > 0 && newEmployer(visit)}
     ${visit.may('runs:write') && endingSchedules(all)}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
@@ -83,14 +83,21 @@ async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Prom
 
 function firstSteps(visit: Visit): Html {
   const advice = html`<p>An employer appears here once the benefits service requests its census, or once you set it up.</p>`;
+  const scope = missingForSetup(visit);
   return empty('No employers yet', [
     advice,
-    newEmployer(visit) ?? html`<p>${lacksScope('To upload a census', 'census:write')}</p>`,
+    scope !== null && html`<p>${lacksScope('To set up an employer', scope)}</p>`,
   ]);
 }
 
-function newEmployer({ may }: Visit): Html | null {
-  if (!may('runs:write') || !may('census:write')) return null;
+/** Returns a scope that the user lacks to set up an employer, or null. */
+function missingForSetup({ may }: Visit): Scope | null {
+  return (['runs:write', 'census:write'] as const).find((scope) => !may(scope)) ?? null;
+}
+
+/** The form is outside the part that refreshes, so that what was typed stays. */
+function newEmployer(visit: Visit): Html | null {
+  if (missingForSetup(visit) !== null) return null;
   return html`
     <form class="fields" method="get" action=${setupPath()}>
       ${field({ name: 'employer_id', label: 'New employer (its ID at the benefits service)', value: '', required: true })}

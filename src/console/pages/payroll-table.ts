@@ -166,12 +166,11 @@ function waitingFor(payroll: Payroll, { may }: Visit): Content {
 }
 
 /** Links to the setup of the employer. The next pay dates can wait until a payroll has the last one. */
-function stepsOf(payroll: Payroll, isFirst: boolean): Html[] {
+function stepsOf(payroll: Payroll, isFirst: boolean): Content {
   const parts = isFirst ? setupOf(payroll) : [];
-  const setup = html`<li>${setupLink(payroll.employer_id, parts)}</li>`;
   const isLast = payroll.missing.includes('next_pay_dates') && payroll.next_pay_date === null;
-  return [
-    ...(parts.length > 0 ? [setup] : []),
-    ...(isLast ? [html`<li>${nextDatesLink(payroll)}</li>`] : []),
-  ];
+  return html`
+    ${parts.length > 0 && html`<li>${setupLink(payroll.employer_id, parts)}</li>`}
+    ${isLast && html`<li>${nextDatesLink(payroll)}</li>`}
+  `;
 }

@@ -10,7 +10,7 @@ import { mayApprove, type Visit } from '../page.ts';
 import { nameOf } from './runs/labels.ts';
 
 export type Payroll = RowOf<typeof listPayrollsDue>;
-export type Missing = Payroll['missing'][number];
+type Missing = Payroll['missing'][number];
 export type Key = (typeof KEY)[number];
 const KEY = ['employer_id', 'pay_frequency', 'pay_group', 'pay_date'] as const;
 /** Payrolls in a list: more than a payroll specialist has employers. The API lists all. */
@@ -24,7 +24,7 @@ const SETUP: Readonly<Partial<Record<Missing, string>>> = {
   payroll_policy: 'payroll policy',
 };
 
-/** The page that sets up an employer; without one, a new employer. */
+/** The path of the page that sets up an employer. A form adds the ID of a new employer. */
 export function setupPath(employer_id?: string): string {
   return address('/settings/setup', { employer_id });
 }
@@ -34,7 +34,7 @@ export function setupLink(employer_id: string, parts: readonly string[]): Html {
   return html`<a href=${setupPath(employer_id)}>Finish the setup</a><span class="soft">${`: ${parts.join(', ')}`}</span>`;
 }
 
-/** Returns the missing parts of the setup. The pay dates after the due one are not among them. */
+/** Returns the missing parts of the setup. Pay dates after the one that is due are no part of it. */
 export function setupOf({ missing }: Payroll): string[] {
   return missing.flatMap((what) => SETUP[what] ?? []);
 }
@@ -70,7 +70,7 @@ export async function payrollsOf({ api }: Pick<Visit, 'api'>, employer_id?: stri
   return (await api.perform(listPayrollsDue, { query: { employer_id, limit: ROWS } })).data;
 }
 
-/** Reports whether the user can set up an employer that lacks a part. */
+/** Reports whether the setup of an employer lacks a part, and the user can finish it. */
 export async function needsSetup(visit: Pick<Visit, 'api' | 'may'>, employer_id: string): Promise<boolean> {
   if (!visit.may('runs:write') || !visit.may('runs:read')) return false;
   return (await payrollsOf(visit, employer_id)).some((payroll) => setupOf(payroll).length > 0);
@@ -104,9 +104,16 @@ export async function nextStepOf(visit: Visit, employer_id: string): Promise<Htm
     return html`<div class="actions"><a class="button" href=${setupPath(employer_id)}>Next: Finish the setup</a></div>`;
   const payroll = payrolls.find((candidate) => canAct(candidate, visit));
   if (payroll === undefined) return null;
-  const verb = payroll.run_id === null ? 'Start' : 'Open';
-  const start = `${verb} the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
-  return html`<div class="actions">${payrollAction(payroll, visit, start)}</div>`;
+  return html`<div class="actions">${startOf(payroll, visit)}</div>`;
+}
+
+/** Renders the button that opens the run of a payroll, or creates it, as the next step of its employer. */
+export function startOf(payroll: Payroll, visit: Pick<Visit, 'may' | 'caller'>): Html | null {
+  const { run_id, pay_date } = payroll;
+  const verb = run_id === null ? 'Start' : 'Open';
+  return pay_date === null
+    ? null
+    : payrollAction(payroll, visit, `${verb} the payroll of ${dayText(pay_date)}`);
 }
 
 /**

@@ -166,7 +166,7 @@ function shortened(reason: string | null): Content {
   return html`<span title=${reason}>${`${reason.slice(0, REASON_CHARACTERS).trimEnd()}…`}</span>`;
 }
 
-/** The line of coverage; the type only of events that are not about a deduction. */
+/** Shows the line of coverage, and a type that is not the usual one. An event without a line of coverage has its type. */
 function aboutOf(event: Summary): Content {
   const { subject, event_type, source } = event;
   if (subject?.line_of_coverage == null) return typeOf(event);

@@ -119,7 +119,7 @@ function itemTable(items: readonly Item[], visit: Visit): Html {
   ]);
 }
 
-/** The columns of items, without their employee; and without employer amounts if there are none. */
+/** Returns the columns of items, without their employee. Employer amounts have a column only if some are not zero. */
 export function itemColumns(items: readonly Item[], { may }: Pick<Visit, 'may'>): Column<Item>[] {
   const employerAmount: Column<Item> = [
     'Employer amount',

@@ -171,7 +171,7 @@ export function employerAdviceFor(deductions: readonly Matching[]): (Html | fals
   });
 }
 
-/** Lists deductions with their state on `day`. `owners`: whose they are; not repeated in each row if all are of one. */
+/** Lists deductions with their state on `day`. `owners`: columns for the employee and the employer, where they differ. */
 export function deductionTable(
   deductions: readonly Deduction[],
   { caption, day, owners = [] }: { caption: string; day: string; owners?: readonly Column<Deduction>[] },

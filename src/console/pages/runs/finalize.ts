@@ -16,7 +16,13 @@ import { filledForm, hiddenFields, type Place, problemSummary } from '../../elem
 import { actorName, capitalized, counted, instant, money, term } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
-import { blockingOf, isApproved, readinessOf, whyNot } from '../../elements/run-readiness.ts';
+import {
+  blockingOf,
+  isApproved,
+  type RunReadiness,
+  readinessOf,
+  whyNot,
+} from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
@@ -27,7 +33,6 @@ import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf, toApprovals } from './state.ts';
 import { breakdown } from './totals.ts';
 
-type Readiness = ResultOf<typeof getPayrollRunReadiness>;
 type Approval = ResultOf<typeof listPayrollRunApprovals>['approvals'][number];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
@@ -93,7 +98,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
 /** Suggests the reason of the run that the user finalized before, if it covers every check that fails here. */
 async function withReason(
   { api }: Visit,
-  { checks }: Pick<Readiness, 'checks'>,
+  { checks }: Pick<RunReadiness, 'checks'>,
   reviewed: Visit['query'],
 ): Promise<Visit['query']> {
   const { after, reason } = reviewed;
@@ -159,7 +164,7 @@ export function totals(run: ComputedRun, before: Partial<Reviewed>): Html {
 /** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
 async function confirmation(
   visit: Visit | Act,
-  { run, readiness }: { run: ComputedRun; readiness: Readiness },
+  { run, readiness }: { run: ComputedRun; readiness: RunReadiness },
   reviewed: Visit['query'],
   problem?: ProblemDetails,
 ): Promise<Html> {

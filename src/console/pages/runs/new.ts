@@ -283,7 +283,7 @@ function employeeCard(id: string, employee: Employee | null, typed: Query, isInc
   `;
 }
 
-/** The coverage first, because the boxes of an employee differ in it. */
+/** Renders the coverage first, because the boxes of an employee differ in it. */
 function labelOf(deduction: Deduction): Html {
   const terms = [plain(deduction.taxability), amountWords(deduction), spanWords(spanOf(deduction))];
   return html`<span><strong>${capitalized(coverageWords(deduction))}</strong>${`, ${terms.join(', ')}`}</span>`;

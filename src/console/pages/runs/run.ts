@@ -29,7 +29,7 @@ import {
 } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { attempt, dataOrNull } from '../../performing.ts';
+import { attempt } from '../../performing.ts';
 import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, isOfEmployees } from './employees.ts';
 import { findingsOf } from './findings.ts';
@@ -106,7 +106,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
     change === undefined
       ? money(amount)
       : withNote(money(amount), `${difference(change)} since the last run`);
-  const readiness = run.state === 'open' ? await dataOrNull(visit.api.perform(getPayrollRunReadiness)) : null;
+  const readiness = run.state === 'open' ? await readinessNow(visit) : null;
   const approval = readiness?.approval ?? null;
   const payrollFile = await payrollFileOf(visit, run);
   const finalize =
@@ -154,6 +154,11 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
       ${query.finalized === undefined && actions}
     </section>
   `;
+}
+
+/** Returns the readiness of an open run; null if the run was finalized or deleted, or its data changed, after it was read. */
+async function readinessNow({ api }: Visit): Promise<RunReadiness | null> {
+  return (await attempt(api.perform(getPayrollRunReadiness), 404, 409, 422)).data ?? null;
 }
 
 function stateWith({ state: now }: labels.ComputedRun, approval: RunApproval): Html {

@@ -5,7 +5,7 @@ import type { ResultOf } from '../../../api/operation.ts';
 import {
   getPayrollCodes,
   getPayrollPolicy,
-  type getPayScheduleOfYear,
+  getPayScheduleOfYear,
   listPaySchedules,
 } from '../../../api/operations/payroll-settings.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
@@ -155,6 +155,10 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
 /** Returns the schedules of each year, the latest year first. */
 export async function scheduleYearsOf(api: Api, employer_id: string): Promise<ScheduleYear[]> {
   return (await api.perform(listPaySchedules, { params: { employer_id } })).years;
+}
+
+export async function schedulesOf(api: Api, employer_id: string, year: string): Promise<Schedule[]> {
+  return (await api.perform(getPayScheduleOfYear, { params: { employer_id, year } })).schedules;
 }
 
 export async function codesOf(api: Api, employer_id: string): Promise<Code[]> {

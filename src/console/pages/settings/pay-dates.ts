@@ -38,6 +38,8 @@ export const RULE_DEFAULTS = {
   taking: PROPOSED_TAKES[0] as string,
 };
 type Typed = Readonly<Record<string, string>>;
+export const DATES_MOVE =
+  'A date on a weekend or a federal bank holiday moves to the business day before it.';
 
 /** Generates the pay dates from a submitted form, or returns the problems of its fields. */
 export function generatedFrom(
@@ -87,7 +89,7 @@ export function generator(
         ${names.map(fieldOf)}
         <button type="submit" class="quiet" name="do" value="generate">Generate</button>
       </div>
-      <p class="hint">A date on a weekend or a federal bank holiday moves to the business day before it. Generating replaces the rows below, and nothing is saved before you save the pay schedule.</p>
+      <p class="hint">${`${DATES_MOVE} Generating replaces the rows below, and nothing is saved before you save the pay schedule.`}</p>
     </details>
     ${preview !== null && html`<p role="status">${preview}</p>`}
   `;

@@ -1,10 +1,6 @@
 /** Edits one pay schedule of an employer. */
 import { Temporal } from 'temporal-polyfill';
-import {
-  getPayScheduleOfYear,
-  listPayFrequencies,
-  putPayScheduleOfYear,
-} from '../../../api/operations/payroll-settings.ts';
+import { listPayFrequencies, putPayScheduleOfYear } from '../../../api/operations/payroll-settings.ts';
 import { problemOf, Refusal } from '../../../api/problem.ts';
 import { DATES_MAX } from '../../../formats/pay-date-proposal.ts';
 import {
@@ -79,11 +75,12 @@ export function scheduleEditorPages({ page, action }: Console): void {
     const { employer_id = '', run, pay_frequency, pay_group } = query;
     const { year = today.slice(0, 'YYYY'.length) } = query;
     const key = keyOf(pay_frequency, pay_group);
-    const schedules = await schedulesOf(api, employer_id, year);
+    const schedules = await settings.schedulesOf(api, employer_id, year);
     const schedule = schedules.find((candidate) => settings.isFor(candidate, key));
     const yearBefore = String(Number(year) - 1).padStart('YYYY'.length, '0');
     // A new year usually continues the schedule of the year before.
-    const continued = schedule || key === null ? [] : await schedulesOf(api, employer_id, yearBefore);
+    const continued =
+      schedule || key === null ? [] : await settings.schedulesOf(api, employer_id, yearBefore);
     const { pay_dates = [] } = schedule ?? continued.find((earlier) => settings.isFor(earlier, key)) ?? {};
     const title = schedule
       ? `Pay schedule of ${employer_id}: ${year}, ${settings.titleOf(schedule)}`
@@ -110,7 +107,7 @@ export function scheduleEditorPages({ page, action }: Console): void {
   action(`${SCHEDULE.path}/preview`, 'runs:write', async ({ api, form }) => {
     const { employer_id = '', year = '', known_frequency, known_group } = form;
     const known = keyOf(known_frequency, known_group);
-    const all = await schedulesOf(api, employer_id, year);
+    const all = await settings.schedulesOf(api, employer_id, year);
     const saved = all.find((schedule) => settings.isFor(schedule, known));
     return changesOf(SCHEDULE, saved?.pay_dates ?? [], commandOf(form, SCHEDULE).rows);
   });
@@ -123,16 +120,12 @@ function ruleOf(last: settings.Schedule['pay_dates'][number] | undefined): Edite
   return { from: last.pay_date, lag_days: String(Math.max(0, lag)) };
 }
 
-async function schedulesOf(api: Api, employer_id: string, year: string): Promise<settings.Schedule[]> {
-  return (await api.perform(getPayScheduleOfYear, { params: { employer_id, year } })).schedules;
-}
-
 /** Replaces, adds or deletes the schedule. The API takes all schedules of a year; the year's others are sent unchanged. */
 async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
   const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '', run } = form;
   const known = keyOf(form.known_frequency, form.known_group);
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
-  const all = await schedulesOf(api, employer_id, year);
+  const all = await settings.schedulesOf(api, employer_id, year);
   const at = all.findIndex((schedule) => settings.isFor(schedule, known));
   const saved = all[at] ?? null;
   const opened = { employer_id, run, today, known, saved };

@@ -1,7 +1,6 @@
 /** What the setup of a new employer saves: pay dates of two years, and the codes and the policy of another employer. */
 import { Temporal } from 'temporal-polyfill';
 import {
-  getPayScheduleOfYear,
   listLinesOfCoverage,
   putPayrollCodes,
   putPayrollPolicy,
@@ -33,15 +32,20 @@ type Plan = {
   /** The days from the end of a period to its unmoved pay date. */
   readonly lag: number;
   readonly years: readonly { readonly year: string; readonly dates: Dates }[];
-  readonly from: string | null;
+  /** The employer whose codes and policy are copied. */
+  readonly source: string | null;
   readonly codes: readonly settings.Code[];
   readonly policies: Known['policies'];
   readonly problems: readonly Problem[];
 };
 
 export async function readKnown(api: Api, employer_id: string): Promise<Known> {
+  const years = await settings.scheduleYearsOf(api, employer_id);
+  return { years, ...(await readCopied(api, employer_id)) };
+}
+
+async function readCopied(api: Api, employer_id: string): Promise<Pick<Known, 'codes' | 'policies'>> {
   return {
-    years: await settings.scheduleYearsOf(api, employer_id),
     codes: await settings.codesOf(api, employer_id),
     policies: await settings.policiesOf(api, employer_id),
   };
@@ -49,22 +53,22 @@ export async function readKnown(api: Api, employer_id: string): Promise<Known> {
 
 /** Plans only what the employer lacks: a form may be older than the settings. */
 export async function planOf({ api, today }: Visit, form: Form, known: Known): Promise<Plan> {
-  const { copy_from: from = null, pay_frequency: frequency = '' } = form;
+  const { copy_from: source = null, pay_frequency: frequency = '' } = form;
   const dated = datesIn(form, known, today);
-  const copied = from === null ? null : (await attempt(readKnown(api, from), 400, 404)).data;
+  const copied = source === null ? null : (await attempt(readCopied(api, source), 400, 404)).data;
   const codes = known.codes.length > 0 ? [] : (copied?.codes ?? []);
   const policies = known.policies.length > 0 ? [] : fromOn(today, copied?.policies ?? []);
   const rule = copied === undefined ? UNKNOWN : NOTHING;
-  const isEmpty = from !== null && codes.length === 0 && policies.length === 0;
+  const isEmpty = source !== null && codes.length === 0 && policies.length === 0;
   const problems = [...dated.problems, ...(isEmpty ? [{ path: 'copy_from', rule }] : [])];
   const lag = Number(form.lag_days ?? 0);
-  return { frequency, lag, years: dated.years, from, codes, policies, problems };
+  return { frequency, lag, years: dated.years, source, codes, policies, problems };
 }
 
 const UNKNOWN = 'is no known employer';
 const NOTHING = 'has no payroll codes or payroll policy that this employer lacks';
 
-/** Generates the dates of the year of the given pay date and of the next one, without years that have a schedule. */
+/** Generates the dates of the next pay date's year and of the following year. Years that have a schedule are left out. */
 function datesIn(form: Form, { years }: Known, today: string): Pick<Plan, 'years' | 'problems'> {
   const { pay_frequency, from = '' } = form;
   if (pay_frequency === undefined) return { years: [], problems: [] };
@@ -76,17 +80,17 @@ function datesIn(form: Form, { years }: Known, today: string): Pick<Plan, 'years
   const later = isDay(from) && from > today ? from : today;
   const first = Number(later.slice(0, 'YYYY'.length));
   const wanted = [first, first + 1].map(String).filter((year) => !isSet(year));
-  const generated = wanted.map((year) => ({ year, ...generatedFrom({ ...form, year }) }));
-  const wrong = generated.find(({ ok }) => !ok);
-  if (wrong?.ok === false)
-    return { years: [], problems: wrong.problems.filter(({ path }) => path !== 'year') };
-  return {
-    years: generated.flatMap(({ year, ...each }) => (each.ok ? [{ year, dates: each.rows }] : [])),
-    problems: [],
-  };
+  const planned = [];
+  for (const year of wanted) {
+    const generated = generatedFrom({ ...form, year });
+    if (!generated.ok)
+      return { years: [], problems: generated.problems.filter(({ path }) => path !== 'year') };
+    planned.push({ year, dates: generated.rows });
+  }
+  return { years: planned, problems: [] };
 }
 
-/** Takes versions, newest first. Returns the one in effect on a day, from that day on, and the later ones. */
+/** Takes versions, newest first. Returns the version in effect on a day, dated to that day, and the later versions. */
 function fromOn<V extends { effective_from: string }>(day: string, versions: readonly V[]): V[] {
   const current = versions.findIndex(({ effective_from }) => effective_from <= day);
   return versions
@@ -117,10 +121,10 @@ export async function savePlan({ api }: Visit, employer_id: string, plan: Plan) 
     if (problem !== undefined) return problem;
   }
   for (const { year, dates } of years) {
-    const of = { params: { employer_id, year } };
-    const { schedules } = await api.perform(getPayScheduleOfYear, of);
-    const body = { schedules: [...(schedules as object[]), { pay_frequency, pay_dates: dates }] };
-    const problem = await tried(api.perform(putPayScheduleOfYear, { ...of, body }));
+    const schedules: object[] = await settings.schedulesOf(api, employer_id, year);
+    const body = { schedules: [...schedules, { pay_frequency, pay_dates: dates }] };
+    const call = api.perform(putPayScheduleOfYear, { params: { employer_id, year }, body });
+    const problem = await tried(call);
     if (problem !== undefined) return problem;
   }
   return undefined;
@@ -134,7 +138,7 @@ export function problemIn({ problems }: Plan): ProblemDetails | undefined {
 
 /** Shows what saving adds. Fields that are still empty add nothing yet. */
 export async function planShown(visit: Visit, employer_id: string, plan: Plan): Promise<Html> {
-  const { years, from, codes, policies } = plan;
+  const { years, source, codes, policies } = plan;
   const first = years.flatMap(({ dates }) => dates).find(({ pay_date }) => pay_date >= visit.today)?.pay_date;
   if (years.length === 0 && codes.length === 0 && policies.length === 0)
     return html`<p class="hint">Saving adds nothing yet.</p>`;
@@ -142,20 +146,20 @@ export async function planShown(visit: Visit, employer_id: string, plan: Plan): 
     <section aria-labelledby="plan">
       <h2 id="plan">Saving adds</h2>
       ${years.map((each) => yearShown(each, plan))}
-      ${codes.length > 0 && (await codesShown(visit, employer_id, codes, from ?? ''))}
-      ${policies.length > 0 && html`<details><summary>${`The payroll policy of ${from}`}</summary>${settings.policyTable(policies)}</details>`}
-      ${first !== undefined && html`<p>${`The first payroll is that of ${dayText(first)}.`}</p>`}
+      ${codes.length > 0 && (await codesShown(visit, employer_id, codes, source ?? ''))}
+      ${policies.length > 0 && html`<details><summary>${`The payroll policy of ${source}`}</summary>${settings.policyTable(policies)}</details>`}
+      ${first !== undefined && html`<p>${`The first payroll is due on ${dayText(first)}.`}</p>`}
     </section>
   `;
 }
 
 function yearShown({ year, dates }: Plan['years'][number], { frequency, lag }: Plan): Html {
   const title = `Pay dates of ${year}, ${frequency}`;
-  const own = dates.filter(({ takes }) => takes !== 'all').length;
+  const perCheck = dates.filter(({ takes }) => takes !== 'all').length;
   const taking =
-    own === 0
-      ? 'All take deductions'
-      : `${dates.length - own} take all deductions, ${own} only deductions per check`;
+    perCheck === 0
+      ? 'Every date takes deductions'
+      : `${counted(dates.length - perCheck, 'date')} with all deductions, ${counted(perCheck, 'date')} with only deductions per check`;
   const moved = dates.flatMap(({ pay_date, period_end }) => {
     const unmoved = Temporal.PlainDate.from(period_end).add({ days: lag }).toString();
     return unmoved === pay_date ? [] : [`${dayText(unmoved)} to ${dayText(pay_date)}`];
@@ -169,12 +173,12 @@ function yearShown({ year, dates }: Plan['years'][number], { frequency, lag }: P
   `;
 }
 
-/** Names the lines of coverage in use that the codes of the other employer lack. */
+/** Lists the codes to copy, and names the lines of coverage in use that have no code among them. */
 async function codesShown(
   { api }: Visit,
   employer_id: string,
   codes: Plan['codes'],
-  from: string,
+  source: string,
 ): Promise<Html> {
   const { lines_of_coverage } = await api.perform(listLinesOfCoverage, { params: { employer_id } });
   const lacking = lines_of_coverage.filter((line) =>
@@ -182,9 +186,9 @@ async function codesShown(
   );
   return html`
     <details>
-      <summary>${`${counted(codes.length, 'payroll code')} of ${from}`}</summary>
+      <summary>${`${counted(codes.length, 'payroll code')} of ${source}`}</summary>
       ${settings.codeTable(codes, 'Payroll codes to copy', true)}
     </details>
-    ${lacking.length > 0 && html`<p class="notice">${`It has no code for ${lacking.map(plain).join(', ')}, which this employer's deductions need.`}</p>`}
+    ${lacking.length > 0 && html`<p class="notice">${`${source} has no code for ${lacking.map(plain).join(', ')}, which this employer's deductions need.`}</p>`}
   `;
 }

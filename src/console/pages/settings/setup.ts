@@ -4,17 +4,17 @@ import { listPayFrequencies } from '../../../api/operations/payroll-settings.ts'
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
-import { counted, dayText, lacksScope } from '../../elements/format.ts';
+import { counted, lacksScope } from '../../elements/format.ts';
 import { address, censusPath, fitsPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Page, Visit } from '../../page.ts';
 import { dataOrNull } from '../../performing.ts';
 import { uploadForm } from '../census-upload.ts';
-import { openFirst, type Payroll, payrollAction, payrollsOf, setupPath } from '../payrolls.ts';
+import { openFirst, type Payroll, payrollsOf, setupPath, startOf } from '../payrolls.ts';
 import { FREQUENCIES } from '../runs/labels.ts';
 import { spanOf, titleOf } from './overview.ts';
-import { RULE_DEFAULTS, RULE_FIELDS } from './pay-dates.ts';
+import { DATES_MOVE, RULE_DEFAULTS, RULE_FIELDS } from './pay-dates.ts';
 import { type Known, planOf, planShown, problemIn, readKnown, savePlan } from './setup-plan.ts';
 
 const PATH = setupPath();
@@ -35,7 +35,7 @@ async function shown(visit: Visit, employer_id: string, form: Form, known: Known
   return planShown(visit, employer_id, await planOf(visit, form, known));
 }
 
-/** Saves what is shown, and opens the first payroll if the button says so. What was saved stays when a later part is refused. */
+/** Saves the plan, and starts the first payroll for its button. What was saved stays when a later part is refused. */
 async function saved(act: Act): Promise<Html | Done> {
   const { api, form } = act;
   const { employer_id = '' } = form;
@@ -52,13 +52,18 @@ async function sheet(visit: Visit): Promise<Page | Done> {
   const { employer_id } = visit.query;
   if (employer_id === undefined) return { go: '/' };
   const title = `Setup of ${employer_id}`;
-  const known = await dataOrNull(payrollsOf(visit, employer_id));
+  const payrolls = await dataOrNull(payrollsOf(visit, employer_id));
   // The census makes an employer known, so it comes first.
-  if (known !== null) return { title, body: await stepsAndForm(visit, employer_id, known) };
-  const advice = visit.may('census:write')
-    ? html`<p>This employer is not known yet. Its census makes it known.</p>${uploadForm(employer_id)}`
-    : html`<p>${lacksScope('To upload its census', 'census:write')}</p>`;
-  return { title, body: fitsPath(employer_id) ? advice : empty('No employer has this ID') };
+  if (payrolls !== null) return { title, body: await stepsAndForm(visit, employer_id, payrolls) };
+  if (!fitsPath(employer_id)) return { title, body: empty('No employer has this ID') };
+  const unknown = html`<p>This employer is not known yet. Upload its census first.</p>`;
+  return { title, body: html`${unknown}${censusUpload(visit, employer_id)}` };
+}
+
+function censusUpload({ may }: Visit, employer_id: string): Html {
+  return may('census:write')
+    ? uploadForm(employer_id)
+    : html`<p>${lacksScope('To upload the census', 'census:write')}</p>`;
 }
 
 /** Renders what the employer has, and what it lacks as a form. */
@@ -69,7 +74,7 @@ async function stepsAndForm(
   typed?: Form,
   problem?: ProblemDetails,
 ): Promise<Html> {
-  const { query, may } = visit;
+  const { query } = visit;
   const lacks = await lacksOf(visit, employer_id, payrolls);
   const hasForm =
     lacks.hasCensus && (lacks.frequencies.length > 0 || lacks.sources.length > 0 || problem !== undefined);
@@ -78,7 +83,7 @@ async function stepsAndForm(
       ${savedNotice({ saved: query.staged }, '/', 'All payrolls', 'Your census is staged.')}
       ${savedNotice(query, '/', 'All payrolls')}
       ${table(await stepsOf(visit, employer_id, payrolls, lacks, hasForm), { caption: 'Steps', captionHidden: true, stacked: true }, STEP_COLUMNS)}
-      ${!lacks.hasCensus && (may('census:write') ? uploadForm(employer_id) : html`<p>${lacksScope('To upload the census', 'census:write')}</p>`)}
+      ${!lacks.hasCensus && censusUpload(visit, employer_id)}
       ${hasForm && (await settingsForm(visit, employer_id, lacks, typed, problem))}
     </div>
   `;
@@ -87,9 +92,9 @@ async function stepsAndForm(
 type Lacks = {
   readonly known: Known;
   readonly hasCensus: boolean;
-  /** The pay frequencies that need a pay schedule: those of the employees, or any. */
+  /** The pay frequencies of the employees that need a pay schedule; every pay frequency if none is known. */
   readonly frequencies: readonly string[];
-  /** The employers that have what this one lacks. */
+  /** The employers that have the payroll codes or the payroll policy that this employer lacks. */
   readonly sources: readonly string[];
   readonly hasRun: boolean;
 };
@@ -99,7 +104,7 @@ async function lacksOf(visit: Visit, employer_id: string, payrolls: readonly Pay
   const known = await readKnown(api, employer_id);
   const { pay_frequencies } = await api.perform(listPayFrequencies, { params: { employer_id } });
   const current = known.years.filter(({ year }) => year >= today.slice(0, 'YYYY'.length));
-  const set = new Set(
+  const set = new Set<string>(
     current.flatMap(({ schedules }) => schedules.map(({ pay_frequency }) => pay_frequency)),
   );
   const needed = pay_frequencies.length > 0 || set.size > 0 ? pay_frequencies : Object.keys(FREQUENCIES);
@@ -113,7 +118,7 @@ async function lacksOf(visit: Visit, employer_id: string, payrolls: readonly Pay
   return {
     known,
     hasCensus: payrolls.every(({ missing }) => !missing.includes('census')),
-    frequencies: needed.filter((frequency) => !set.has(frequency as Payroll['pay_frequency'] & string)),
+    frequencies: needed.filter((frequency) => !set.has(frequency)),
     sources: [...new Set(sources.map((other) => other.employer_id))].sort(),
     hasRun: payrolls.some(({ run_id }) => run_id !== null),
   };
@@ -167,21 +172,14 @@ async function stepsOf(
       detail: [
         edit('payroll-policy', known.policies.length === 0 ? 'Set the payroll policy' : 'Edit'),
         known.policies.length === 0 &&
-          html`<div class="soft">Without one, runs use the default options.</div>`,
+          html`<div class="soft">Without a policy, runs use the default options.</div>`,
       ],
     },
     {
       ...{ name: 'First payroll', isDone: hasRun },
       detail:
-        // The form has a button that starts it.
-        hasCensus &&
-        (hasRun || !hasForm) &&
-        dated &&
-        payrollAction(
-          dated,
-          visit,
-          `${dated.run_id === null ? 'Start' : 'Open'} the payroll of ${dayText(dated.pay_date ?? '')}`,
-        ),
+        // The form has a button that starts the payroll.
+        hasCensus && (hasRun || !hasForm) && dated && startOf(dated, visit),
     },
   ];
 }
@@ -221,7 +219,7 @@ async function settingsForm(
       ${summary}
       ${hiddenFields({ employer_id })}
       <div class="fields">${Object.keys(specs).map(fieldOf)}</div>
-      ${frequencies.length > 0 && html`<p class="hint">Pay dates are set for two years. A date on a weekend or a federal bank holiday moves to the business day before it.</p>`}
+      ${frequencies.length > 0 && html`<p class="hint">${`Pay dates are set for two years. ${DATES_MOVE}`}</p>`}
       ${preview('settings', `${PATH}/preview`, await shown(visit, employer_id, formOf(values, specs), known))}
       <div class="actions">
         ${!hasRun && html`<button type="submit" name="do" value="start">Save and start the first payroll</button>`}
