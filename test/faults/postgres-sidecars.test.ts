@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { eventOf } from '../support/load.ts';
 import { cutRound, killRound, readyz, restartRound } from '../support/postgres-rounds.ts';
 import type { Instance } from '../support/stage.ts';
+import { stopWhen } from '../support/stop-when.ts';
 import { stretched } from '../support/stretched.ts';
 import { deadlocks, nameOf, nothingPending, setThree } from '../support/three.ts';
 
@@ -112,15 +113,13 @@ t.test('three sidecars on one database', async (t) => {
   /** Stops it while it has the lock on the ledger and waits for nothing, so in the middle of its own work. */
   async function stopWhileApplying({ sidecar }: Instance, name: string): Promise<void> {
     const isApplying = async (): Promise<boolean> => {
-      sidecar.signal('SIGSTOP');
       const { rows } = await sql`
         select 1 from pg_stat_activity join pg_locks using (pid)
         where application_name = ${name} and state = 'idle in transaction'
           and relation = 'ledger_head'::regclass and mode = 'RowShareLock' and granted`.execute(db);
-      if (rows.length === 0) sidecar.signal('SIGCONT');
       return rows.length > 0;
     };
-    await eventually('it is stopped during a batch', isApplying, true);
+    await stopWhen('it is stopped during a batch', sidecar, isApplying);
   }
 });
 

@@ -8,7 +8,9 @@ import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { eventOf } from '../support/load.ts';
+import type { Sidecar } from '../support/sidecar.ts';
 import { setStage, syncIn } from '../support/stage.ts';
+import { stopWhen } from '../support/stop-when.ts';
 import { stretched } from '../support/stretched.ts';
 
 const EMPLOYER = 'maple-bakery';
@@ -54,7 +56,7 @@ t.test('a sender that continues after its claim was taken over changes nothing',
   const attempts = () =>
     handle.prepare('select * from delivery_attempts order by attempt').all() as Record<string, unknown>[];
 
-  stopOutsideTransactions(stage.sidecar, handle);
+  await stopOutsideTransactions(stage.sidecar, handle);
   const child = fileURLToPath(new URL('child-sends.ts', import.meta.url));
   const other = spawn(process.execPath, [child], {
     // Directly to the service; requests through the proxy keep hanging.
@@ -84,21 +86,15 @@ t.test('a sender that continues after its claim was taken over changes nothing',
   t.ok(areRepeated, 'the service applied it once');
 });
 
-/**
- * Stops it outside a transaction. A process stopped inside one would keep the write lock, which is another
- * fault.
- */
-function stopOutsideTransactions(
-  sidecar: { signal(signal: NodeJS.Signals): void },
-  handle: BetterSqlite3.Database,
-): void {
-  for (;;) {
-    sidecar.signal('SIGSTOP');
+/** Stops a sidecar outside a transaction. Inside a transaction it would keep the write lock, which is another fault. */
+async function stopOutsideTransactions(sidecar: Sidecar, handle: BetterSqlite3.Database): Promise<void> {
+  const isUnlocked = (): boolean => {
     try {
       handle.exec('begin immediate; rollback');
-      return;
+      return true;
     } catch {
-      sidecar.signal('SIGCONT');
+      return false;
     }
-  }
+  };
+  await stopWhen('the sidecar is stopped outside a transaction', sidecar, isUnlocked);
 }
