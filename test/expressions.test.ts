@@ -91,8 +91,8 @@ function constantsOf(nodes: readonly Node[]): ReadonlyMap<string, Node> {
 
 /** Returns the literals of a file, and what it builds of texts: expressions and the patterns of JSON schemas. */
 function expressionsIn(file: string, nodes: readonly Node[], everywhere: Constants): Located[] {
-  const own = constantsOf(nodes);
-  const constants = { get: (name: string) => own.get(name) ?? everywhere.get(name) };
+  const local = constantsOf(nodes);
+  const constants = { get: (name: string) => local.get(name) ?? everywhere.get(name) };
   return nodes.flatMap((node) => {
     if (node.type === 'RegExpLiteral')
       return { file, expression: new RegExp(String(node.pattern), String(node.flags)) };
@@ -134,7 +134,7 @@ function evaluated(node: Node, constants: Constants, file: string): string {
   throw new Error(`${file}: write the expression as a literal, or of constants`);
 }
 
-/** Adds the nodes of a value and below it. */
+/** Adds the nodes of a value, at every depth, to `nodes`. */
 function collectNodes(value: unknown, nodes: Node[]): Node[] {
   if (typeof value !== 'object' || value === null) return nodes;
   if (isNode(value)) nodes.push(value);

@@ -8,7 +8,6 @@ import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, deduct, EMPLOYER, LATELY, NOW, setCodes } from '../support/payroll.ts';
 import { type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
-import type { Answer } from './start.ts';
 
 const REASON = { reason: 'two plans until August' };
 const BODY = { accept: ['overlap'], ...REASON };
@@ -24,7 +23,7 @@ const test = onEitherEngine.with(async (t: Parameters<typeof startPayroll>[0]) =
     ...payroll,
     overlap,
     etagOf,
-    /** Accepts findings of the current readiness report, or of the one with `etag`. */
+    /** Accepts findings of the readiness report with `etag`, by default the current report. */
     async acceptIn(
       run: string,
       body: object = BODY,
@@ -53,9 +52,9 @@ test('an accepted finding is remembered, and finalizing needs no acceptance of i
     count: 0,
     accepted: [{ ...REASON, employee_id: 'emp-1' }],
   });
-  const [made] = (await call({ url: '/v1/audit?resource_type=run&resource_id=r' })).json.data;
+  const [record] = (await call({ url: '/v1/audit?resource_type=run&resource_id=r' })).json.data;
   const details = { accepted_checks: ['overlap'], findings: 1 };
-  t.match(made, { action: 'run.accept-findings', employer_id: EMPLOYER, details, ...REASON });
+  t.match(record, { action: 'run.accept-findings', employer_id: EMPLOYER, details, ...REASON });
   await put('next', bodyOn('2026-07-31'));
   t.match(await checkOf('next'), { result: 'accepted' }, 'in every run of the employer');
   t.strictSame(await differences(world), []);
@@ -78,23 +77,24 @@ test('only the findings of the report whose ETag is sent are accepted', async (t
   t.equal((await acceptIn('r', BODY, { etag: stale.headers.etag as string })).status, 201);
   t.equal((await acceptIn('r', BODY, { etag })).status, 412, 'a second time');
   await overlap('ded-7');
-  t.match(await checkOf('r'), { result: 'fail', count: 3, accepted: { length: 3 } }, 'a later one is open');
+  t.match(await checkOf('r'), { result: 'fail', count: 3, accepted: { length: 3 } }, 'a new finding fails');
   t.equal((await acceptIn('r')).status, 201);
   t.match(await checkOf('r'), { result: 'accepted', accepted: { length: 6 } });
   t.strictSame(await differences(world), []);
 });
 
-test('of two requests at once, one accepts the findings', async (t, world) => {
+test('two requests at the same time accept the findings once', async (t, world) => {
   const etag = await world.etagOf('r');
   const both = await Promise.all([1, 2].map(() => world.acceptIn('r', BODY, { etag })));
   t.strictSame(both.map(({ status }) => status >= 409).sort(), [false, true]);
   t.strictSame(await differences(world), []);
 });
 
-test('what nobody can accept is refused', async (t, world) => {
+test('an acceptance that is not allowed, or of no open finding, is refused', async (t, world) => {
   const { acceptIn, finalize, tokenWith, accept } = world;
   t.match(await acceptIn('r', { ...BODY, accept: ['pay-date-taken', 'bogus'] }), {
-    ...{ status: 400, json: { errors: [{ path: 'accept', rule: /cannot: pay-date-taken, bogus$/ }] } },
+    status: 400,
+    json: { errors: [{ path: 'accept', rule: /cannot: pay-date-taken, bogus$/ }] },
   });
   const passed = await acceptIn('r', { ...BODY, accept: ['overlap', 'events-quarantined'] });
   t.match(passed, refusal(409, /no finding that can be accepted: events-quarantined\./));
@@ -108,25 +108,25 @@ test('what nobody can accept is refused', async (t, world) => {
   t.match(await acceptIn('r', BODY, { etag }), refusal(409, /no longer open/));
 });
 
-test('an acceptance counts as no approval of another person', async (t, world) => {
+test('findings of a run that needs a second approval are accepted only with it', async (t, world) => {
   const { acceptIn, call, personWith, etagOf, checkOf } = world;
   const [ann, bob] = [await personWith('ann@example.com', 'all'), await personWith('bob@example.com', 'all')];
-  const approve = (body: object) => async (): Promise<Answer> =>
-    call({
-      ...{ method: 'POST', url: `${RUNS}/r/approval`, body, token: bob },
-      headers: { 'if-match': await etagOf('r') },
-    });
   const isApproval = refusal(409, /accepted with its second approval/);
   const setting = `/v1/employers/${EMPLOYER}/second-approval`;
   await call({ method: 'PUT', url: setting, body: { required: true, ...REASON }, token: ann });
   t.match(await acceptIn('r', BODY, { token: ann }), isApproval);
-  t.equal((await approve({ action: 'finalize', ...BODY })()).status, 201);
+  const headers = { 'if-match': await etagOf('r') };
+  const approving = { action: 'finalize', ...BODY };
+  const approval = await call({
+    ...{ method: 'POST', url: `${RUNS}/r/approval`, body: approving, token: bob, headers },
+  });
+  t.equal(approval.status, 201);
   await world.overlap('ded-8');
   t.match(await acceptIn('r', BODY, { token: ann }), isApproval, 'a finding after the approval');
   t.match(await checkOf('r'), { result: 'fail' });
 });
 
-test('a finding without ids is accepted for its run, while it is the same', async (t, world) => {
+test('a finding without ids is accepted for its own run only, and until it changes', async (t, world) => {
   const { acceptIn, checkOf, put, db } = world;
   await put('next', bodyOn('2026-07-31'));
   await setCodes(db, [
@@ -141,12 +141,12 @@ test('a finding without ids is accepted for its run, while it is the same', asyn
   t.match(await inRun('r'), { result: 'fail', count: 1, accepted: [REASON] }, 'another line without a code');
 });
 
-test('an erased reason is erased from the acceptance, and deleting the run ends it', async (t, world) => {
+test('an acceptance loses an erased reason, and is deleted with its run', async (t, world) => {
   const { acceptIn, checkOf, call, db, put } = world;
   await acceptIn('r');
-  const [made] = (await call({ url: '/v1/audit?resource_type=run&resource_id=r' })).json.data;
+  const [record] = (await call({ url: '/v1/audit?resource_type=run&resource_id=r' })).json.data;
   const erasing = { ...acting(LATELY), reason: 'personal data' };
-  await transact(db, (trx) => eraseReason(trx, Number(made.id), erasing, REASON_COLUMNS));
+  await transact(db, (trx) => eraseReason(trx, Number(record.id), erasing, REASON_COLUMNS));
   t.match(await checkOf('r'), { accepted: [{ reason: ERASED }] });
   t.strictSame(await differences(world), []);
   t.equal((await call({ method: 'DELETE', url: `${RUNS}/r` })).status, 204);
@@ -158,9 +158,9 @@ test('an erased reason is erased from the acceptance, and deleting the run ends 
 test('verify finds an acceptance that was changed or removed by hand', async (t, world) => {
   const { acceptIn, db } = world;
   await acceptIn('r');
-  const found = [{ table: 'accepted_findings', field: 'run_id' }];
+  const expected = [{ table: 'accepted_findings', field: 'run_id' }];
   await transact(db, (trx) => trx.updateTable('accepted_findings').set({ ids: '["x"]' }).execute());
-  t.match(await differences(world), found);
+  t.match(await differences(world), expected);
   await transact(db, (trx) => trx.deleteFrom('accepted_findings').execute());
-  t.match(await differences(world), found);
+  t.match(await differences(world), expected);
 });

@@ -261,7 +261,7 @@ onEitherEngine('of an employee with two employers, a token sees what is assigned
   const { json } = await as(EMPLOYER).get(`${RUNS}/mine/readiness`);
   for (const check of ['employees-with-two-employers', 'renewal-erased']) {
     const { findings } = json.checks.find(({ id }: { id: string }) => id === check);
-    t.strictSame(findings, [{ check, count: 1 }], 'a run of one of them only counts it');
+    t.strictSame(findings, [{ check, count: 1 }], 'the report only counts the finding');
   }
   t.equal(
     (await assign(OTHER, tokens[OTHER])).status,

@@ -116,13 +116,13 @@ test('the first review of a new run is the computation that created it', async (
     return reviews.review(await storedRun(db, runId));
   };
   const { computation, employees } = await put('r', {});
-  t.equal(computation, created[0]?.computation, 'the same, not another one with the same lines');
+  t.equal(computation, created[0]?.computation, 'the same object, not only the same lines');
   t.strictSame(
     employees.map(({ employeeId }) => employeeId),
     ['emp-1', 'emp-2'],
   );
   const late = await put('next', { pay_date: NEXT }, () => employ(db, 'late'));
-  t.equal(created.length, 1, 'a computation that the database has outgrown is not kept');
+  t.equal(created.length, 1, 'an outdated computation is not kept');
   t.equal(late.employees.length, 3);
 });
 

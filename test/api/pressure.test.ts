@@ -263,16 +263,15 @@ t.test('a client that leaves while its run waits to be computed gives up its tur
   ] as const;
   for (const [method, path, sent] of requests) {
     const client = new AbortController();
-    const isReceived = new Promise<void>((resolve) => {
-      received = resolve;
-    });
-    const asked = fetch(`http://127.0.0.1:${port}/v1/payroll-runs/${path}`, {
+    const arrival = Promise.withResolvers<void>();
+    received = arrival.resolve;
+    const response = fetch(`http://127.0.0.1:${port}/v1/payroll-runs/${path}`, {
       ...{ method, signal: client.signal, body: JSON.stringify(sent) },
       headers: { ...headers, 'if-match': '"reviewed"' },
     });
-    await isReceived;
+    await arrival.promise;
     client.abort();
-    await t.rejects(asked, { name: 'AbortError' });
+    await t.rejects(response, { name: 'AbortError' });
     await eventually(`${path} leaves the queue`, () => errors.splice(0), ['CALLER_LEFT']);
   }
   computing.resolve();

@@ -126,7 +126,7 @@ test('a token finds what its scopes and employers let it see', async (t, running
   t.match(await found(running, 'an', none), { employees: [], employers: [], deductions: [], events: [] });
 });
 
-test('deductions of other employers do not hide those that a token may see', async (t, running) => {
+test('deductions of other employers do not hide the deductions that a token may see', async (t, running) => {
   const { db } = running;
   await stage(running, 'acme', [person('ana', 'Ana Ek')]);
   await stage(running, 'globex', [person('gus', 'Gus Ek')]);
@@ -135,9 +135,9 @@ test('deductions of other employers do not hide those that a token may see', asy
   await deliver(db, [...others, of('ana', 'ded-z')], running.parts.now().toISOString());
   const limited = await running.tokenFor(['acme'], 'ledger:read');
   t.strictSame((await found(running, 'ded-', limited)).deductions, ['ded-z']);
-  const all = await found(running, 'ded-');
-  t.equal(all.deductions.length, FOUND_MAX);
-  t.equal(all.json.deductions.has_more, true);
+  const unlimited = await found(running, 'ded-');
+  t.equal(unlimited.deductions.length, FOUND_MAX);
+  t.equal(unlimited.json.deductions.has_more, true);
 });
 
 test('a search leaves one record a day for each employer whose names it showed', async (t, running) => {
@@ -153,7 +153,7 @@ test('a search leaves one record a day for each employer whose names it showed',
   t.notMatch(JSON.stringify([records, running.logged]), /nobody|ana/i, 'no search term is stored or logged');
 });
 
-test('of two employers, the row has the one whose name it shows', async (t, running) => {
+test('a row has the employer of the name that it shows, not of the name that matched', async (t, running) => {
   const { db, encryptor } = running.parts;
   await stage(running, 'acme', [person('e1', 'Ann Smith')]);
   const hired = [{ ...person('e1', 'Ann Smythe'), employer_id: 'oak' }];
@@ -194,7 +194,7 @@ test('the index of names is dropped after 30 minutes', async (t, { db, parts, ..
   };
   const find = () => index.find({ ...encryptor, decrypt }, 'ana', null, 2);
   for (let search = 0; search < 2; search += 1) t.equal((await find()).length, 1);
-  t.equal(decrypted, 1, 'kept until then');
+  t.equal(decrypted, 1, 'the second search uses the same index');
   t.strictSame(
     planned.map(({ ms }) => ms / 60_000),
     [30],
@@ -202,5 +202,5 @@ test('the index of names is dropped after 30 minutes', async (t, { db, parts, ..
   planned[0]?.drop();
   t.equal((await find()).length, 1);
   t.equal(decrypted, 2);
-  t.equal(planned.length, 2, 'and the next one is dropped too');
+  t.equal(planned.length, 2, 'the next index is dropped too');
 });

@@ -91,7 +91,7 @@ t.test("a vendor's export is read by its usual headers, and every change is coun
 });
 
 t.test(
-  'the usual headers of payroll systems are proposed, of two for one field the likelier one',
+  'the usual headers of payroll systems are proposed, and the likelier of two headers for a field',
   async (t) => {
     const systems: readonly (readonly [headers: string, fields: string, unread?: string])[] = [
       [
@@ -178,11 +178,16 @@ t.test('values of each type are read as payroll writes them, or refuse the file'
   ];
   for (const [header, field, written, value] of values) {
     const { employees, problems } = await confirmed(csv([{ ...VENDOR, [header]: written }], ';'));
+    const what = `${field}: ${written}`;
+    if (value === null) {
+      t.match(problems, [/\(line 2\)/], what);
+      continue;
+    }
+    t.strictSame(problems, [], what);
     const got = field
       .split(/[.[\]]+/)
       .reduce((at, name) => (at as Row | undefined)?.[name] as never, employees[0] as unknown);
-    t.equal(value === null ? problems.length : got, value === null ? 1 : value, `${field}: ${written}`);
-    if (value === null) t.match(problems[0], /\(line 2\)/);
+    t.equal(got, value, what);
   }
 });
 
@@ -276,7 +281,7 @@ t.test('a strict file is read as it is, whatever the format', async (t) => {
   t.strictSame(repairs.changes, []);
 });
 
-t.test('a strict file whose values alone are wrong is refused with the way to a file format', async (t) => {
+t.test('a strict file with values that a format reads is refused with the way to a format', async (t) => {
   const check = async (born: string) => {
     const content = `${CENSUS_FILE.required.join()}\r\n1,A,B,${born},1 Main St,Boston,MA,02108,2020-02-03,a@example.org,40,1.00,hourly,2026-01-01,full_time`;
     const census = { format: 'csv', content: parts(content) } as const;

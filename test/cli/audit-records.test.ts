@@ -1,9 +1,7 @@
 /** Every command leaves one record of the action that it declares. */
-
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import type { Test } from 'tap';
 import t from 'tap';
 import { Command } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
@@ -34,7 +32,7 @@ const WAITING = `sync-${EMPLOYER}-waiting-${LATELY}`;
 /** Commands on a whole database: their own tests look for their records. */
 const TESTED_ELSEWHERE = new Set(['backup', 'copy', 'migrate', 'restore', 'sending on']);
 
-async function stepsOf(t: Test, stage: Stage): Promise<(Step | (() => Promise<unknown>))[]> {
+async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[]> {
   const { db, file, deduct } = stage;
   const hire = await report(db, 'new-hire', 'ann');
   const move = await report(db, 'demographic', 'ann');
@@ -99,8 +97,7 @@ async function stepsOf(t: Test, stage: Stage): Promise<(Step | (() => Promise<un
     { argv: ['run', 'create', 'next', ...optionsOn(PAY_DATE)], action: 'run.create' },
     async () => {
       await deduct('evt-o', { id: 'ded-o', employee_id: 'emp-1' }, '2026-01-02T00:00:00Z');
-      const { stdout } = await here(t, stage.env, ['run', 'readiness', 'next', '--json']);
-      accepting.push(JSON.parse(stdout).etag);
+      accepting.push((await stage.json('run readiness next')).etag);
     },
     { argv: accepting, action: 'run.accept-findings' },
     { argv: ['items', 'open', opening, ...employer], action: 'item.open' },
@@ -174,7 +171,7 @@ onEitherEngine('every command that declares an action leaves exactly one record 
   const covered = new Map<string, Action>();
   const declared = await declaredActions();
   for (const name of TESTED_ELSEWHERE) declared.delete(name);
-  for (const step of await stepsOf(t, stage)) {
+  for (const step of await stepsOf(stage)) {
     if (typeof step === 'function') {
       await step();
       continue;

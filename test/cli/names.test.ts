@@ -15,7 +15,7 @@ import { filesOf, optionsOn, PAY_DATE } from './payroll-stage.ts';
 /** The key of the test's encryptor. */
 const DATA_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 
-/** A run with emp-1, and with emp-2, whose name is unknown. emp-3 starts later. Commands run on the database and at a sidecar. */
+/** A run with emp-1 and emp-2. emp-2 has no name, and emp-3 is hired later. Commands run on the database or at a sidecar. */
 async function stage(t: Test) {
   const { DATABASE_URL: _, ...usual } = environment(t);
   const running = await start(t, {
@@ -62,7 +62,7 @@ t.test('a name follows the id of its employee, on the database and at a running 
   t.notMatch(without.stdout, /name|Ann/, 'no name without the option');
 });
 
-t.test('rows of JSON have the name, and files have none', async (t) => {
+t.test('rows of JSON have names, and CSV files do not', async (t) => {
   const { local } = await stage(t);
   const { data } = jsonOf(await here(t, local, ['deductions', 'list', '--names', '--json']));
   const names = data.map((row: { employee_id: string; name: string | null }) => [row.employee_id, row.name]);
@@ -97,10 +97,10 @@ t.test('a token that may not see names is refused, and prints nothing', async (t
   t.equal((await here(t, reader, ['deductions', 'list'])).code, 0);
 });
 
-t.test('names are looked up 500 at once, and each once', async (t) => {
-  const asked: number[] = [];
+t.test('names are looked up 500 at a time, and each name once', async (t) => {
+  const counts: number[] = [];
   const perform = async (_op: unknown, { body }: { body: { employee_ids: string[] } }) => {
-    asked.push(body.employee_ids.length);
+    counts.push(body.employee_ids.length);
     const employees = body.employee_ids.map((employee_id) => ({
       employee_id,
       first_name: 'A',
@@ -113,7 +113,7 @@ t.test('names are looked up 500 at once, and each once', async (t) => {
     nested: { employee_id: 'e-0' },
   }));
   const rows = await withNames(perform as never as Performers['perform'], ids);
-  t.strictSame(asked, [500, 1]);
+  t.strictSame(counts, [500, 1]);
   t.strictSame(rows.at(-1), {
     employee_id: 'e-500',
     name: 'A B',

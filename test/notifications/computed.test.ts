@@ -133,7 +133,7 @@ onEitherEngine('missing events are told once, until one arrives', async (t) => {
 });
 
 onEitherEngine(
-  'a run is outdated once by a fact or a report of its employees, until it is read again',
+  'a run is outdated once by a fact or a report about its employees, until it is read again',
   async (t) => {
     const { db, put, get, post, finalized } = await startPayroll(t);
     await finalized('before', {
@@ -149,7 +149,7 @@ onEitherEngine(
     const read = async () => t.equal((await get('/r/readiness')).status, 200);
     await deduct(db, 'evt-new', { id: 'ded-new', employee_id: 'emp-1' });
     await tell(NOW);
-    t.strictSame(await told(db), [], 'nobody read it');
+    t.strictSame(await told(db), [], 'the run was not read');
     await read();
     await deduct(db, 'evt-oak', { id: 'ded-oak', employee_id: 'emp-oak' });
     await tell(NOW);
@@ -168,7 +168,7 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('facts outdate a run of an employee who was, is or may be in it', async (t) => {
+onEitherEngine('a fact about an employee who was, is or may be in a run outdates it', async (t) => {
   const { db, put, get } = await startPayroll(t);
   await employ(db, 'emp-weekly', { pay_frequency: 'weekly' });
   await employ(db, 'emp-left', { termination_date: '2026-01-31' });
@@ -185,7 +185,7 @@ onEitherEngine('facts outdate a run of an employee who was, is or may be in it',
     last += runs.length;
     for (const run of ['r', 'off']) t.equal((await get(`/${run}/readiness`)).status, 200);
   };
-  await outdates('nobody read it');
+  await outdates('runs that were not read');
   await deduct(db, 'evt-weekly', { id: 'ded-weekly', employee_id: 'emp-weekly' });
   await outdates('another pay frequency');
   await deduct(db, 'evt-left', { id: 'ded-left', employee_id: 'emp-left' });
@@ -204,7 +204,7 @@ onEitherEngine('facts outdate a run of an employee who was, is or may be in it',
   await outdates('an employee of both', 'off', 'r');
 });
 
-onEitherEngine('a run that is read again is still outdated by what arrived before', async (t) => {
+onEitherEngine('facts outdate a run that is read again before they are told', async (t) => {
   const { db, put, get } = await startPayroll(t);
   await put('r');
   await adopt(db);
@@ -229,7 +229,7 @@ onEitherEngine('a run that is read again is still outdated by what arrived befor
   await tell(outdated, outdated, outdated);
 });
 
-onEitherEngine('a slow read of a run is told what a faster one had seen', async (t) => {
+onEitherEngine('a fact since a slow read began outdates a run, although a faster read saw it', async (t) => {
   const { db, put } = await startPayroll(t);
   await put('r');
   await adopt(db);
@@ -237,7 +237,7 @@ onEitherEngine('a slow read of a run is told what a faster one had seen', async 
   const slow = await beginRead(db, stored);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-2' });
   const fast = await beginRead(db, stored);
-  if (slow === null || fast === null) throw new Error('nobody is told');
+  if (slow === null || fast === null) throw new Error('outdated runs are not told');
   await noteReadinessRead(db, fast);
   await noteReadinessRead(db, slow);
   await createOutdatedRuns(db)(NOW);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createQueue, handled } from '../../../src/payroll/compute/queue.ts';
 
-/** A queue with one place, which `hold` takes until it is called; `ran` has the work that proceeded, in order. */
+/** A queue with one place, which is taken until `finish`. `ran` has the work that proceeded, in order. */
 function createHeldQueue() {
   const inTurn = createQueue(1);
   const ran: string[] = [];
@@ -18,13 +18,13 @@ function createHeldQueue() {
   return { inTurn, ran, add, finish };
 }
 
-t.test('an employer with many computations lets those of others proceed', async (t) => {
+t.test('other employers proceed before the second computation of an employer', async (t) => {
   const { ran, add, finish } = createHeldQueue();
   await finish(add('a', 1), add('a', 2), add('a', 3), add('b', 1), add('c', 1), add('b', 2));
   t.strictSame(ran, ['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
 });
 
-t.test('at most the given number proceed at once, and one that fails frees its place', async (t) => {
+t.test('at most the given number proceed at once, and a failed computation frees its place', async (t) => {
   const inTurn = createQueue(2);
   let running = 0;
   const peaks: number[] = [];
@@ -42,7 +42,7 @@ t.test('at most the given number proceed at once, and one that fails frees its p
   t.equal(await inTurn('a', async () => 'computed'), 'computed');
 });
 
-t.test('a request whose client leaves is no longer in the queue', async (t) => {
+t.test('a computation leaves the queue when its client leaves', async (t) => {
   const { ran, add, finish } = createHeldQueue();
   const client = new AbortController();
   const addHandled = () => {
@@ -54,7 +54,7 @@ t.test('a request whose client leaves is no longer in the queue', async (t) => {
   const stayed = add('a', 2);
   client.abort();
   await left;
-  await t.rejects(addHandled(), { code: 'CALLER_LEFT' }, 'nor does one enter it');
+  await t.rejects(addHandled(), { code: 'CALLER_LEFT' }, 'after the client left, it is not added');
   await finish(stayed);
   t.strictSame(ran, ['a 2']);
 });

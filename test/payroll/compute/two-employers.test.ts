@@ -56,14 +56,19 @@ const brief = ({ deduction_id, member_amount, kind, change, adjustment_for }: Li
 const inRun = async (db: Db, given: RunBody) => (await lines(db, given)).map(brief);
 const OFF_CYCLE: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
 
-/** Returns what a check finds in a run. */
-async function found(db: Db, check: string, index: number, fields: Partial<RunBody> = {}): Promise<string[]> {
+/** Returns the texts of the findings of a check in a run. */
+async function findingsOf(
+  db: Db,
+  check: string,
+  index: number,
+  fields: Partial<RunBody> = {},
+): Promise<string[]> {
   const { checks } = await readinessOfRun(db, run(index, fields), null, QUESTION);
   return checks.find(({ id }) => id === check)?.findings.map(({ text = '' }) => text) ?? [];
 }
 
 const unassigned = (db: Db, index: number, fields: Partial<RunBody> = {}) =>
-  found(db, 'employees-with-two-employers', index, fields);
+  findingsOf(db, 'employees-with-two-employers', index, fields);
 
 t.test('an employee active with two employers is in the runs of each, by its own facts', async (t) => {
   const { db } = await scratch(t);
@@ -87,12 +92,12 @@ test('a deduction of two jobs is in neither run until assigned, and readiness na
   for (const employer_id of ['acme', OTHER]) t.strictSame(await unassigned(db, 2, { employer_id }), []);
 });
 
-test('what is odd about a deduction of another employer is found only in its runs', async (t, db) => {
+test('a finding about a deduction of another employer is only in the runs of that employer', async (t, db) => {
   await assign(db, OTHER, '2026-01-01');
   await send(db, election('2025-12-02', { effective_start: '2026-02-01' }));
   await send(db, election('2025-12-03', { effective_end: '2026-01-31', member_contribution: '12.00' }));
-  t.strictSame(await found(db, 'renewal-erased', 2), []);
-  t.match(await found(db, 'renewal-erased', 2, { employer_id: OTHER }), [/^e: /]);
+  t.strictSame(await findingsOf(db, 'renewal-erased', 2), []);
+  t.match(await findingsOf(db, 'renewal-erased', 2, { employer_id: OTHER }), [/^e: /]);
 });
 
 test('a final check takes no share of a deduction of two jobs until it is assigned', async (t, db) => {

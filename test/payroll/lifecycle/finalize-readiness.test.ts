@@ -202,14 +202,6 @@ test('a year in fewer checks is accepted once', async (t, db) => {
   t.equal(ready, true);
 });
 
-test('a finding without ids is accepted for its own run only', async (t, db) => {
-  await transact(db, (trx) => trx.deleteFrom('census_syncs').execute());
-  t.match(await accepting(db, ['census-completed']), { outcome: 'finalized' });
-  const { checks } = await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION);
-  const census = checks.find(({ id }) => id === 'census-completed');
-  t.match(census, { result: 'fail', accepted: [] });
-});
-
 test('a run is not final if a second approval is required since its review', async (t, db) => {
   const required = { required: true, reason: 'a test', person: 'ann' };
   let isReviewed = false;
