@@ -18,6 +18,7 @@ import { type RouteScope, scopesOf } from './auth.ts';
 import { type EmployerRule, whyWrongRule } from './employers.ts';
 import type { PressureLimits } from './pressure.ts';
 import type { ProblemCode } from './problem-types.ts';
+import type { Tag } from './reference-order.ts';
 import { bodyMayBeLeftOut } from './validation.ts';
 
 declare module 'fastify' {
@@ -90,7 +91,7 @@ type Operation = FastifySchema &
   Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
 
 /** Returns the options of a route from its tag in the reference, its scope, and what the reference shows. */
-export function operation<const S extends Operation>(tag: string, scope: RouteScope, options: S) {
+export function operation<const S extends Operation>(tag: Tag, scope: RouteScope, options: S) {
   const {
     refuses = [],
     neverShed = false,
