@@ -1,9 +1,10 @@
 /** The censuses that payroll gave to the sidecar. The service may receive only these, whole, in time, and with their employees. */
 import type { GivenCensus } from '../../src/census/source.ts';
 import { between } from '../../src/simulator/random.ts';
+import { giveName } from './given-names.ts';
 import type { Applied } from './service.ts';
 import type { Simulation } from './simulation.ts';
-import { DAY_MS, MINUTE_MS } from './time.ts';
+import { areClocksOff, DAY_MS, MINUTE_MS } from './time.ts';
 
 /** The default of CENSUS_MAX_AGE, and the time that staging and an attempt take. */
 const MAX_AGE_MS = DAY_MS + 30 * MINUTE_MS;
@@ -22,6 +23,7 @@ export function giveCensus(simulation: Simulation, employerId: string): GivenCen
   const census = world.census(employerId, time.now());
   const given = givenIn.get(simulation) ?? new Map<string, number>();
   givenIn.set(simulation, given.set(textOf(census), time.now()));
+  for (const employee of census.employees) giveName(simulation, employerId, employee);
   return census;
 }
 
@@ -81,12 +83,6 @@ function isShrunk(simulation: Simulation, employerId: string, key: string, censu
     const missing = expected.filter(({ employee_id }) => !present.has(employee_id));
     return missing.length >= MISSING_MIN && missing.length * 10 > expected.length;
   });
-}
-
-/** Whether the clock of the database was off until now: ages of censuses are then misjudged. */
-export function areClocksOff({ faults, restFrom, days, time }: Simulation): boolean {
-  const start = restFrom - days * DAY_MS;
-  return faults.planned.some(({ kind, at }) => kind === 'clock' && start + at <= time.now());
 }
 
 function textOf({ organization, employees }: GivenCensus): string {

@@ -4,6 +4,7 @@
  */
 import { syncBuiltinESMExports } from 'node:module';
 import FakeTimers from '@sinonjs/fake-timers';
+import type { Simulation } from './simulation.ts';
 
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
@@ -136,4 +137,10 @@ export function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController();
   setTimeout(() => controller.abort(new DOMException('The operation timed out', 'TimeoutError')), ms);
   return controller.signal;
+}
+
+/** Whether the clock of the database was off until now: ages of censuses are then misjudged. */
+export function areClocksOff({ faults, restFrom, days, time }: Simulation): boolean {
+  const start = restFrom - days * DAY_MS;
+  return faults.planned.some(({ kind, at }) => kind === 'clock' && start + at <= time.now());
 }

@@ -36,12 +36,15 @@ export function createWorld(seed: number) {
   const of = (employerId: string): Employer =>
     [...employers, ...(leaving === null ? [] : [leaving])].find(({ id }) => id === employerId)!;
   const shrunk = new Set<string>();
+  const wereShrunk = new Set<string>();
   return {
     employers,
     leaving,
     of,
     /** The employers whose payroll system gives only one employee, by mistake or because they sold a branch. */
     shrunk,
+    /** Those that gave such a census. */
+    wereShrunk,
     /** Whether censuses come from a function instead of uploads. */
     hasFunction: draw() < 0.5,
     everyone: (): { employer: Employer; person: Person }[] =>
@@ -53,7 +56,9 @@ export function createWorld(seed: number) {
       const today = dayOf(at);
       const active = people.filter(({ terminated }) => terminated === null || terminated >= today);
       const employees = active.map(({ employee }) => employee);
-      return { organization, employees: shrunk.has(employerId) ? employees.slice(0, 1) : employees };
+      if (!shrunk.has(employerId)) return { organization, employees };
+      wereShrunk.add(employerId);
+      return { organization, employees: employees.slice(0, 1) };
     },
     /** Returns an employee who is not employed yet. */
     newPerson(employer: Employer, hired: string): Person {

@@ -1,7 +1,7 @@
 /** Censuses: requested by the service, uploaded by payroll or fetched from its function, and completed by the service. */
-import { areClocksOff, fetchCensus, giveCensus, wrongUpload } from '../given-censuses.ts';
+import { fetchCensus, giveCensus, wrongUpload } from '../given-censuses.ts';
 import type { Simulation } from '../simulation.ts';
-import { HOUR_MS, MINUTE_MS } from '../time.ts';
+import { areClocksOff, HOUR_MS, MINUTE_MS } from '../time.ts';
 import { sendSync } from './events.ts';
 import type { Feature } from './features.ts';
 

@@ -1,5 +1,6 @@
 /** Employment changes: payroll reports each until it is accepted, with one idempotency key. */
 import { pick } from '../../../src/simulator/random.ts';
+import { giveHire, type Hire } from '../given-names.ts';
 import { idOf } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
 import { dayOf, daysAfter } from '../world.ts';
@@ -118,10 +119,12 @@ function change(simulation: Simulation, index: number): void {
 /** Reports a change until it is accepted. */
 export function send(simulation: Simulation, kind: string, body: object, key: string): void {
   const { machine, persist, confirm, count } = simulation;
+  const hired = kind === 'new-hire' ? giveHire(simulation, body as Hire) : null;
   const headers = { 'idempotency-key': key };
   const request = () => machine.call('POST', `/v1/employee-changes/${kind}`, body, headers);
   persist('change', request, [202], (response) => {
     confirm('select request_id as id from outbox', (response.body as { id: string }).id);
+    hired?.();
     count('changes');
   });
 }

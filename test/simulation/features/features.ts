@@ -14,6 +14,7 @@ import { ERASURES } from './erasures.ts';
 import { EVENTS } from './events.ts';
 import { FINAL_CHECKS } from './final-checks.ts';
 import { MOVES } from './moves.ts';
+import { NAMES } from './names.ts';
 import { NOTIFICATIONS } from './notifications.ts';
 import { OFF_CYCLE_RUNS } from './off-cycle.ts';
 import { OPENING_ITEMS } from './opening-items.ts';
@@ -50,5 +51,5 @@ export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
   ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS],
-  ...[PILOT, PLACEHOLDERS, ERASURES, NOTIFICATIONS],
+  ...[PILOT, PLACEHOLDERS, ERASURES, NOTIFICATIONS, NAMES],
 ];
