@@ -23,6 +23,7 @@ import { PAYROLL } from './payroll.ts';
 import { PEOPLE } from './people.ts';
 import { PILOT } from './pilot.ts';
 import { PLACEHOLDERS } from './placeholders.ts';
+import { REVIEWS } from './reviews.ts';
 import { SCHEDULES } from './schedules.ts';
 
 /** By name, a query whose rows break the invariant, or a function that returns sentences. docs/internals/promises.md lists them. */
@@ -51,5 +52,5 @@ export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
   ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS],
-  ...[PILOT, PLACEHOLDERS, ERASURES, NOTIFICATIONS, NAMES],
+  ...[PILOT, PLACEHOLDERS, ERASURES, NOTIFICATIONS, NAMES, REVIEWS],
 ];

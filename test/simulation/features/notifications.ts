@@ -74,7 +74,7 @@ export const NOTIFICATIONS: Feature = {
 
 const idOf = ({ id }: { id?: unknown }): string => String(id);
 
-function hasAddress(simulation: Simulation): boolean {
+export function hasAddress(simulation: Simulation): boolean {
   return simulation.random('notifications')() < ADDRESS_SHARE;
 }
 
