@@ -16,7 +16,6 @@ const UNITS = [
 ] as const;
 
 const ABBREVIATIONS: Readonly<Record<string, string>> = { fsa: 'FSA', hsa: 'HSA' };
-const ABBREVIATION = new RegExp(`\\b(?:${Object.keys(ABBREVIATIONS).join('|')})\\b`, 'g');
 
 /** Formats a count: `12,345`. */
 export function count(value: number): string {
@@ -80,7 +79,7 @@ export function sentence(text: string): string {
     .replace(AMOUNT, (amount) => money(amount.replace('−', '-').replaceAll(',', '')))
     .replace(DAY, dayText)
     .replace(NAME, (name) => (NAMES.has(name) ? plain(name) : name))
-    .replace(ABBREVIATION, plain)
+    .replace(/\b[a-z]+\b/g, plain)
     .replace(/\bcheck(s?) (?=\d)/g, 'pay date$1 ')
     .replace(/\bcheck(s?)\b/g, 'paycheck$1');
 }
