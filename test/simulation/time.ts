@@ -11,6 +11,9 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** A shorter timer is a pause in the middle of work, for example between two queries. */
+const PAUSE_MS = 10;
+
 const realImmediate = globalThis.setImmediate;
 
 /** Work that reads files of the packages, and ends without virtual time. */
@@ -26,7 +29,7 @@ export function load<R>(work: PromiseLike<R>): PromiseLike<R> {
   return work;
 }
 
-type Timer = { id: number; callAt: number; immediate: boolean | undefined };
+type Timer = { id: number; callAt: number; delay: number; immediate: boolean | undefined };
 type Clock = Omit<FakeTimers.Clock, 'timers' | 'timerHeap'> & {
   timers?: Map<number, Timer>;
   timerHeap?: { peek(): Timer | undefined };
@@ -107,7 +110,7 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
     },
     /**
      * Runs the next thing that is due, or else moves to the next one, at the latest to `until`. While `mayJump` returns a
-     * time, timers before it do not matter, and time moves there at once.
+     * time, timers before it do not matter, and time moves there at once, unless work is pausing.
      */
     async step(until: number, mayJump: () => number | null): Promise<void> {
       await settle();
@@ -120,7 +123,7 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
       } else if (timer !== undefined && timer.callAt <= clock.now) clock.next();
       else {
         const at = first?.at ?? Number.POSITIVE_INFINITY;
-        const jumpTo = mayJump();
+        const jumpTo = timers().some(({ delay }) => delay < PAUSE_MS) ? null : mayJump();
         const target = Math.min(until, at, jumpTo ?? timer?.callAt ?? Number.POSITIVE_INFINITY);
         if (target > clock.now) jump(Math.max(target, clock.now + 1));
       }
