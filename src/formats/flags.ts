@@ -39,8 +39,8 @@ export const FLAGS = {
       'A pre-tax deduction falls for past paychecks, so the employee gets a refund. Not set if the election was sent before the pay date, or for a voided run.',
   },
   share_taken: {
-    label: 'taken by a final paycheck',
-    meaning: 'A final paycheck took the amount of this pay date.',
+    label: 'taken by another paycheck',
+    meaning: 'Another paycheck took the amount of this pay date.',
   },
   taken_elsewhere: {
     label: 'taken by another employer',

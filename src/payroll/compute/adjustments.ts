@@ -258,7 +258,7 @@ function reasonOf(
   const endsOn = deciding?.ends_on ?? null;
   if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn)}, received ${received}`;
   if (due === null) return `not in effect, received ${received}`;
-  if (due.flags.includes('share_taken')) return 'a final check took its share';
+  if (due.flags.includes('share_taken')) return 'another check took its share';
   const { version, starts_on } = due.state;
   const what = version === 1 ? 'elected' : 'changed';
   return `${what}${starts_on === null ? '' : ` from ${dayInWords(starts_on)}`}, received ${received}`;

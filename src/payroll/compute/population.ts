@@ -122,11 +122,17 @@ function hasLaterJob(
   employment: Employment | undefined,
   day: string,
 ): boolean {
-  return employments.some(
-    (other) =>
-      other !== employment &&
-      other.spells.some(({ termination_date }) => termination_date === null || termination_date > day),
-  );
+  return employments.some((other) => other !== employment && lastsAfter(other, day));
+}
+
+export function lastsAfter({ spells }: Employment, day: string): boolean {
+  return spells.some(({ termination_date }) => termination_date === null || termination_date > day);
+}
+
+/** Reports whether an employer pays an employee in a pay period as one who left on a day. A rehire in the period hides that day. */
+export function paysUntil(employments: readonly Employment[], period: Period, day: string): boolean {
+  const employed = employedIn(employments, period);
+  return employed.leftInPeriod === day && whyNotPaid(employments, employed, period, new Set()) === null;
 }
 
 /** Reports whether no further paycheck of the employer follows: the employee left and is not to be hired again. */

@@ -56,11 +56,20 @@ export function checkAmounts(
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, job);
   const amounts = ownAmounts(terms, employee, history, job);
   if (amounts === null || isTakenByAnother(amounts)) return amounts;
-  const { state } = amounts;
-  if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId))
+  const { run, runId } = terms;
+  if (
+    run.kind === 'regular' &&
+    isPaid(employee, run.pay_date, runId) &&
+    takesOn(terms, employee, history, run.pay_date, job)
+  )
+    return shareTaken(amounts, `another check took the share of ${run.pay_date}`);
+  if (!ONE_SHARE.has(amounts.state.line_of_coverage) || !isShareTaken(employee, history, null, runId))
     return null;
-  const explanation = 'a final check took its one share; 0.00';
-  return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation, shares: null };
+  return shareTaken(amounts, 'a final check took its one share');
+}
+
+function shareTaken({ state }: Pick<CheckAmounts, 'state'>, why: string): CheckAmounts {
+  return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation: `${why}; 0.00`, shares: null };
 }
 
 /** Reports whether a run takes the rest of the month of an employee instead of its own amounts. */
@@ -79,10 +88,8 @@ function ownAmounts(terms: CheckTerms, employee: Payee, history: History, job: J
     const explanation = `the employer that the employee left on ${elsewhere.left_on} takes it until the pay date of ${elsewhere.until}; 0.00`;
     return { state, ...NO_AMOUNTS, flags: ['taken_elsewhere'], explanation, shares: null };
   }
-  if (run.kind === 'regular' && isShareTaken(employee, history, run.pay_date, runId)) {
-    const explanation = `a final check took the share of ${run.pay_date}; 0.00`;
-    return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation, shares: null };
-  }
+  if (run.kind === 'regular' && isShareTaken(employee, history, run.pay_date, runId))
+    return shareTaken({ state }, `a final check took the share of ${run.pay_date}`);
   return { state, ...terms.amountsOf(state), shares: null };
 }
 
@@ -116,6 +123,11 @@ export function isShareTaken(
       share.deductionId === deductionId &&
       (payDate === null || share.payDate === payDate),
   );
+}
+
+/** Reports whether the employee is, or belongs, in another regular run of a pay date. */
+function isPaid({ paid }: Payee, payDate: string, runId: string | null): boolean {
+  return paid.some((date) => date.runId !== runId && date.payDate === payDate);
 }
 
 /** Returns the sum of a deduction's amounts on these pay dates; null if it is in effect on none of them. */
@@ -204,6 +216,7 @@ function finalDates(
   const takesOwnDate =
     run.kind === 'regular' &&
     takesOn(terms, employee, history, run.pay_date, job) &&
+    !isPaid(employee, run.pay_date, runId) &&
     !isShareTaken(employee, history, run.pay_date, runId);
   const rest = unsettledDates(settling, terms, employee, history, job);
   const dates = [...new Set([...(takesOwnDate ? [run.pay_date] : []), ...rest])];
@@ -246,7 +259,7 @@ function unsettledDates(
       (date) =>
         date >= first &&
         takesOn(terms, employee, history, date, job) &&
-        !employee.paid.some((paid) => paid.runId !== runId && paid.payDate === date) &&
+        !isPaid(employee, date, runId) &&
         !isShareTaken(employee, history, date, runId),
     );
 }

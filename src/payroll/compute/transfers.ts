@@ -8,11 +8,12 @@ import type { Run } from '../records/body.ts';
 import { finalizedRunOver } from '../records/runs.ts';
 import { acrossYears, inYearOrBefore, readSchedules, type Schedule } from '../settings/schedules.ts';
 import { scheduleOf } from './calendar.ts';
+import { employmentAt, lastsAfter, paysUntil } from './population.ts';
 
 /**
  * Returns the employees of a run's employer who left another one since the beginning of two years before its pay date, with
- * the last pay date there; null if neither a schedule nor a run of the other employer has it. A check of the year before may
- * be missed.
+ * the last pay date there; null if neither a schedule nor a run of the other employer has it. Without a check there, as after a
+ * rehire in the same pay period, nobody left. A check of the year before may be missed.
  */
 export async function transfersTo(
   db: Db | Trx,
@@ -29,12 +30,15 @@ export async function transfersTo(
     return known;
   };
   for (const [employee_id, reports] of await rosterOf(db, ids)) {
-    for (const employment of employmentsOf(reports)) {
-      if (employment.employer_id === employer_id) continue;
-      for (const { termination_date: left } of employment.spells) {
-        if (left === null || yearOf(left) < oldest) continue;
-        const lists = await schedulesOf(employment.employer_id);
-        transfers.push({ employee_id, left_on: left, until: await lastPayDate(db, employment, left, lists) });
+    const employments = employmentsOf(reports);
+    const own = employmentAt(employments, { employer_id });
+    for (const { employer_id: former, spells, reports } of employments) {
+      if (former === employer_id || own === undefined) continue;
+      for (const { termination_date: left } of spells) {
+        if (left === null || yearOf(left) < oldest || !lastsAfter(own, left)) continue;
+        const last = await lastCheck(db, { employer_id: former, reports }, left, await schedulesOf(former));
+        if (last !== null && !paysUntil(employments, { ...last, employer_id: former }, left)) continue;
+        transfers.push({ employee_id, left_on: left, until: last?.pay_date ?? null });
       }
     }
   }
@@ -46,15 +50,15 @@ function keyOf({ employee_id, left_on }: Transfer): string {
 }
 
 /**
- * Returns the pay date of the period with the last day of an employment, by the employer's schedule, else by its run. With
+ * Returns the pay date and the period with the last day of an employment, by the employer's schedule, else by its run. With
  * several schedules, no run includes an employee of unknown frequency.
  */
-async function lastPayDate(
+async function lastCheck(
   db: Db | Trx,
-  employment: Employment,
+  employment: Pick<Employment, 'employer_id' | 'reports'>,
   left: string,
   schedules: readonly Schedule[],
-): Promise<string | null> {
+): Promise<Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null> {
   const ofYear = inYearOrBefore(schedules, yearOf(left));
   const stated = valueOn(employment, 'pay_frequency', left);
   if (stated === null && ofYear.length > 1) return null;
@@ -63,5 +67,5 @@ async function lastPayDate(
   const date = scheduleOf(payees, acrossYears(schedules))?.pay_dates.find(
     ({ period_start, period_end }) => period_start <= left && left <= period_end,
   );
-  return date?.pay_date ?? finalizedRunOver(db, { employer_id: employment.employer_id, ...payees }, left);
+  return date ?? finalizedRunOver(db, { employer_id: employment.employer_id, ...payees }, left);
 }

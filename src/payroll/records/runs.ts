@@ -14,7 +14,7 @@ import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, approvalMissing, removeApprovalsOf } from './approvals.ts';
 import { hashOf } from './basis.ts';
-import { RequestedRun } from './body.ts';
+import { RequestedRun, type Run } from './body.ts';
 import { removeComputation } from './computations.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
@@ -178,17 +178,17 @@ export function runsOverPeriod(
 }
 
 /**
- * Returns the pay date of the first finalized regular run of a frequency and group whose pay period contains a day, or null. A
+ * Returns the dates of the first finalized regular run of a frequency and group whose pay period contains a day, or null. A
  * run without a group has all groups; null matches any frequency.
  */
 export async function finalizedRunOver(
   db: Db | Trx,
   payees: { employer_id: string; pay_frequency: string | null; pay_group: string | null },
   day: string,
-): Promise<string | null> {
+): Promise<Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null> {
   const run = await db
     .selectFrom('payroll_runs')
-    .select('pay_date')
+    .select(['pay_date', 'period_start', 'period_end'])
     .where('employer_id', '=', payees.employer_id)
     .where('state', '=', sql.lit('finalized'))
     .where('kind', '=', sql.lit('regular'))
@@ -199,7 +199,7 @@ export async function finalizedRunOver(
     .orderBy('pay_date')
     .limit(1)
     .executeTakeFirst();
-  return run?.pay_date ?? null;
+  return run ?? null;
 }
 
 /** Returns which employers have a finalized regular run that is not voided. */

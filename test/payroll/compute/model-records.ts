@@ -147,12 +147,12 @@ function frozenRun(records: Records, final: Final): ModelRun {
   const frozen = records.employees.filter((row) => row.freeze_id === freeze_id);
   const world = worldOf(records, final);
   const ids = [...new Set(world.facts.map(({ employee_id }) => employee_id))];
-  const { calendar, schedules, transferOf, leavesOf, endOf } = checkOf(world, run, world.runs);
+  const { calendar, schedules, transfersOf, leavesOf, endOf } = checkOf(world, run, world.runs);
   return {
     ...{ id: run_id, run, voided: false, calendar, schedules, decisions },
     roster: new Set(frozen.filter((row) => row.roster_position !== null).map((row) => row.employee_id)),
     shared: new Set(ids.filter((employee) => isShared(world, run, employee))),
-    transfers: mapOf(ids, transferOf),
+    transfers: mapOf(ids, transfersOf),
     leaves: mapOf(ids, leavesOf),
     ends: mapOf(ids, endOf),
     lines: linesOf(records, freeze_id).map(modelLine),

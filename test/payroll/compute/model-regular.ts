@@ -32,7 +32,7 @@ import {
   sumOf,
   type Taken,
   takenIn,
-  transferOf,
+  transfersOf,
   type World,
 } from './model.ts';
 import { cellOf, isSameFraction, offCycleCell } from './model-calendar.ts';
@@ -209,7 +209,7 @@ export function dueOf(
   const shared = wasIn ? of.shared.has(employee) : isShared(world, run, employee);
   const check: Check = {
     ...{ run, calendar: of.calendar, schedules: of.schedules },
-    transferOf: () => (wasIn ? (of.transfers.get(employee) ?? null) : transferOf(world, run, employee)),
+    transfersOf: () => (wasIn ? (of.transfers.get(employee) ?? []) : transfersOf(world, run, employee)),
     endOf: () => (wasIn ? (of.ends.get(employee) ?? null) : endOfJob(world, run, employee)),
     leavesOf: () => (wasIn ? (of.leaves.get(employee) ?? null) : leavesFor(world, run, employee)),
   };

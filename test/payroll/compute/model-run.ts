@@ -16,7 +16,7 @@ export function modelOf(world: World, id: string, run: Run, overrides: ModelRun[
     ...{ id, run, voided: false, roster, overrides, lines: [], decisions: world.itemDecisions.length },
     ...{ calendar: check.calendar, schedules: check.schedules },
     shared: new Set(employees.filter((employee) => isShared(world, run, employee))),
-    transfers: mapOf(employees, check.transferOf),
+    transfers: mapOf(employees, check.transfersOf),
     leaves: mapOf(employees, check.leavesOf),
     ends: mapOf(employees, check.endOf),
   };

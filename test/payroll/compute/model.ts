@@ -87,7 +87,7 @@ export type ModelRun = {
   roster: ReadonlySet<string>;
   /** The employees who were active with two employers by the facts of the run. */
   shared: ReadonlySet<string>;
-  transfers: ReadonlyMap<string, ModelTransfer>;
+  transfers: ReadonlyMap<string, readonly ModelTransfer[]>;
   /** The last days of employees who left for another employer. */
   leaves: ReadonlyMap<string, string>;
   /** The terminations that the run knew. */
@@ -104,7 +104,7 @@ export type ModelRun = {
 
 /** What a run or a date of its calendar is computed with. */
 export type Check = Pick<ModelRun, 'run' | 'calendar' | 'schedules'> & {
-  transferOf: (employee: string) => ModelTransfer | null;
+  transfersOf: (employee: string) => readonly ModelTransfer[];
   leavesOf: (employee: string) => string | null;
   endOf: (employee: string) => string | null;
 };
@@ -186,40 +186,56 @@ export function isShared(world: Pick<World, 'facts'>, run: Run, employee: string
   });
 }
 
-/** Implements "A transfer": returns the job that an employee left for the run's employer, if any. */
-export function transferOf(world: World, run: Run, employee: string): ModelTransfer | null {
+/** Implements "A transfer": returns the jobs that an employee left for the run's employer. */
+export function transfersOf(world: World, run: Run, employee: string): ModelTransfer[] {
   const jobs = jobsOf(world, employee);
-  if (!jobs.has(run.employer_id)) return null;
-  const left = [...jobs].flatMap(([employer, facts]) => {
-    const end = employer === run.employer_id ? null : (spellOn(facts, run.period_end)?.end ?? null);
-    if (end === null || end > run.period_end) return [];
-    const all = schedulesIn(world, employer, end);
-    const frequency =
-      valueOn(facts, 'pay_frequency', end) ?? (all.length === 1 ? (all[0]?.pay_frequency ?? null) : null);
-    // With several schedules, no run includes an employee of unknown frequency.
-    if (frequency === null && all.length > 1) return [{ left: end, until: null }];
-    const group = valueOn(facts, 'pay_group', end);
-    const contains = (date: { period_start: string; period_end: string }) =>
-      date.period_start <= end && end <= date.period_end;
-    const ofFrequency = world
-      .schedulesOf(employer)
-      .filter((schedule) => schedule.pay_frequency === frequency);
-    const list =
-      ofFrequency.find(({ pay_group }) => pay_group === group) ??
-      ofFrequency.find(({ pay_group }) => pay_group === null);
-    const ran = world.runs.find(
-      ({ voided, run: one }) =>
-        !voided &&
-        one.employer_id === employer &&
-        one.kind === 'regular' &&
-        contains(one) &&
-        (frequency === null || one.pay_frequency === frequency) &&
-        (one.pay_group === null || one.pay_group === group),
-    );
-    const until = list?.pay_dates.find(contains)?.pay_date ?? ran?.run.pay_date ?? null;
-    return [{ left: end, until }];
+  const own = spellsOf(jobs.get(run.employer_id) ?? []);
+  return [...jobs].flatMap(([employer, facts]) => {
+    const ends = spellsOf(facts).flatMap(({ end }) => end ?? []);
+    return ends
+      .filter((end) => employer !== run.employer_id && end <= run.period_end)
+      .filter((end) => own.some((spell) => spell.end === null || spell.end > end))
+      .flatMap((left): ModelTransfer[] => {
+        const last = lastCheckOf(world, employer, facts, left);
+        if (last === null) return [{ left, until: null }];
+        // Otherwise no run there takes anything because of this termination.
+        const there: Run = { ...run, ...last, kind: 'regular', employer_id: employer, final_checks: [] };
+        const status = statusOf(world, { run: there, schedules: 1 }, employee);
+        const isPaid = !['other_employer', 'terminated', 'not_hired_yet'].includes(status);
+        return isPaid && endOfJob(world, there, employee) === left ? [{ left, until: last.pay_date }] : [];
+      });
   });
-  return left.sort((one, other) => compare(one.left, other.left)).at(-1) ?? null;
+}
+
+/** Returns the dates of the last check of a job, by the schedule, else by the run of its period. */
+function lastCheckOf(
+  world: World,
+  employer: string,
+  facts: readonly ModelFact[],
+  left: string,
+): Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null {
+  const all = schedulesIn(world, employer, left);
+  const frequency =
+    valueOn(facts, 'pay_frequency', left) ?? (all.length === 1 ? (all[0]?.pay_frequency ?? null) : null);
+  // With several schedules, no run includes an employee of unknown frequency.
+  if (frequency === null && all.length > 1) return null;
+  const group = valueOn(facts, 'pay_group', left);
+  const contains = (date: { period_start: string; period_end: string }) =>
+    date.period_start <= left && left <= date.period_end;
+  const ofFrequency = world.schedulesOf(employer).filter((schedule) => schedule.pay_frequency === frequency);
+  const list =
+    ofFrequency.find(({ pay_group }) => pay_group === group) ??
+    ofFrequency.find(({ pay_group }) => pay_group === null);
+  const ran = world.runs.find(
+    ({ voided, run: one }) =>
+      !voided &&
+      one.employer_id === employer &&
+      one.kind === 'regular' &&
+      contains(one) &&
+      (frequency === null || one.pay_frequency === frequency) &&
+      (one.pay_group === null || one.pay_group === group),
+  );
+  return list?.pay_dates.find(contains) ?? ran?.run ?? null;
 }
 
 /** Reports whether the old employer of a transfer takes only what started by the termination. */
@@ -491,7 +507,7 @@ export function checkOf(world: World, run: Run, others: readonly ModelRun[]): Ch
     run,
     schedules: schedules.length,
     calendar: list === undefined ? null : calendarOf(list, run.pay_frequency, ran),
-    transferOf: (employee) => transferOf(world, run, employee),
+    transfersOf: (employee) => transfersOf(world, run, employee),
     leavesOf: (employee) => leavesFor(world, run, employee),
     endOf: (employee) => endOfJob(world, run, employee),
   };
@@ -573,15 +589,9 @@ export function finalDates(
     if (state === null || taken.includes(date) || (isOwn && isAfter)) return [];
     if (isElsewhere(world, check, employee, state, date)) return [];
     if (cellOf(calendar, run.pay_frequency, state.period, date) === null) return [];
-    if (isOwn) return [{ date, state }];
+    const belongs = isPaidOn(world, counting, employee, date);
+    if (isOwn) return belongs ? [] : [{ date, state }];
     if (dayOf(on.run).slice(0, 7) !== end.slice(0, 7) || date < first) return [];
-    const belongs = counting.some(
-      (other) =>
-        other.run.kind === 'regular' &&
-        other.run.pay_date === date &&
-        (other.roster.has(employee) ||
-          statusOf(world, { ...other, run: { ...other.run, employee_ids: null } }, employee) === 'in'),
-    );
     return belongs ? [] : [{ date, state }];
   });
   const single = dates.find(({ date }) => run.kind === 'regular' && date === run.pay_date) ?? dates[0];
@@ -590,18 +600,30 @@ export function finalDates(
   return taken.length > 0 ? [] : [single.date];
 }
 
+/** Reports whether an employee is, or belongs, in a regular run of a pay date. */
+function isPaidOn(world: World, runs: readonly ModelRun[], employee: string, date: string): boolean {
+  return runs.some(
+    (other) =>
+      !other.voided &&
+      other.run.kind === 'regular' &&
+      other.run.pay_date === date &&
+      (other.roster.has(employee) ||
+        statusOf(world, { ...other, run: { ...other.run, employee_ids: null } }, employee) === 'in'),
+  );
+}
+
 /** Reports whether the employer that the employee left takes a deduction on a pay date. */
 function isElsewhere(
   world: World,
-  { run, transferOf }: Check,
+  { run, transfersOf }: Check,
   employee: string,
   state: ModelVersion,
   date: string,
 ): boolean {
-  const transfer = transferOf(employee);
-  if (transfer === null || transfer.until === null || assignedTo(world, run, state.deduction) !== undefined)
-    return false;
-  return date <= transfer.until && startOf(state) <= transfer.left;
+  if (assignedTo(world, run, state.deduction) !== undefined) return false;
+  return transfersOf(employee).some(
+    ({ left, until }) => until !== null && date <= until && startOf(state) <= left,
+  );
 }
 
 /** Returns the sum of the amounts on pay dates; null if the deduction is in effect on none. */
@@ -652,7 +674,12 @@ export function takenIn(
   if (isFinal(run, employee) && check.endOf(employee) !== null && calendar !== null) {
     const dates = finalDates(world, check, others, employee, deduction, shared);
     const wasTaken = others.some((other) => sharesTaken(other, employee, deduction).length > 0);
-    const isOver = state !== null && wasTaken && ONE_SHARE.includes(state.coverage);
+    const isOver =
+      state !== null &&
+      ((wasTaken && ONE_SHARE.includes(state.coverage)) ||
+        (run.kind === 'regular' &&
+          isPaidOn(world, others, employee, run.pay_date) &&
+          cellOf(calendar, run.pay_frequency, state.period, run.pay_date) !== null));
     return (
       sharesOn(world, check, dates, employee, deduction, shared) ??
       zero ??

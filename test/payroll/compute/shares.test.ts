@@ -7,6 +7,7 @@ import {
   BIWEEKLY,
   body,
   dateOf,
+  EMPLOYER,
   employment,
   event,
   finalized,
@@ -187,7 +188,27 @@ t.test('a final check whose one share another one takes is due 0.00', async (t) 
   const [line, refund] = await lines(db, body(FIRST, OFF_CYCLE));
   t.match(line, { member_amount: '69.23', shares: [{ pay_date: '2026-06-05' }] });
   t.match(refund, { adjustment_for: 'last', member_amount: '-69.23', flags: ['share_taken'] });
-  t.match(refund?.explanation, /hsa should have been 0.00 \(a final check took its share\)/);
+  t.match(refund?.explanation, /hsa should have been 0.00 \(another check took its share\)/);
+});
+
+t.test('a final check takes no share of a date that another frequency paid', async (t) => {
+  const db = await staged(t, { effective_end: '2026-06-20' });
+  const pay_dates = BIWEEKLY.map(({ pay_date }) => dateOf(pay_date, 14, 1));
+  const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 1));
+  await setSchedules(db, [schedule({ pay_dates }), schedule({ pay_frequency: 'weekly', pay_dates: weekly })]);
+  const weeklyFrom = {
+    termination_date: '2026-06-10',
+    pay_frequency: 'weekly',
+    effective_on: '2026-06-15',
+  } as const;
+  await learn(db, employment('e', weeklyFrom));
+  const { takes: _, ...date } = dateOf('2026-06-19', 7, 1);
+  const last: RunBody = { employer_id: EMPLOYER, pay_frequency: 'weekly', ...date, ...FINAL };
+  t.strictSame((await lines(db, last)).map(brief), [' 34.61 06-19']);
+  await finalized(db, 'biweekly', body(LAST));
+  const [line] = await lines(db, last);
+  t.equal(brief(line as LineRecord), ' 0.00 share_taken');
+  t.equal(line?.explanation, 'another check took the share of 2026-06-19; 0.00');
 });
 
 t.test('a share is taken once, even if the employee returns', async (t) => {

@@ -294,6 +294,49 @@ t.test('a final check takes no date of the employer that the employee left befor
   }
 });
 
+t.test('one employer takes the check of a period in which an employee left and returned', async (t) => {
+  const pay_dates = every(14, '2026-01-02', 26).map((date) => dateOf(date, 14, 1));
+  const rehired = employment('e', { hire_date: '2026-01-22' });
+  const left = (day: string, employer_id = 'acme') => ({ employer_id, termination_date: day });
+  for (const [later, taken] of [
+    // No run of the old employer has an employee whom its census lacks.
+    [
+      [rehired, employment('e', { hire_date: null, absent: 1, effective_on: '2026-01-23' })],
+      { acme: [], [OTHER]: ['a 10.00'] },
+    ],
+    // The job between the two is the one that was left last.
+    [
+      [employment('e', { hire_date: null, ...left('2026-01-20', OTHER) }), rehired],
+      { acme: ['a 0.00 taken_elsewhere'], [OTHER]: ['a 10.00'] },
+    ],
+    [
+      [
+        employment('e', { hire_date: null, ...left('2026-01-20', OTHER) }),
+        rehired,
+        employment('e', { hire_date: null, ...left('2026-01-25') }),
+      ],
+      { acme: ['a 0.00 taken_elsewhere'], [OTHER]: ['a 10.00'] },
+    ],
+  ] as const) {
+    const { db } = await scratch(t);
+    for (const employerId of ['acme', OTHER]) await setSchedules(db, [schedule({ pay_dates })], employerId);
+    await learn(db, employment('e', left('2026-01-18')));
+    await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-01-19' }));
+    for (const fact of later) await learn(db, fact);
+    await send(db, election('2025-12-01'));
+    for (const [employer_id, expected] of Object.entries(taken)) {
+      const found = await lines(db, body(2, { employer_id }));
+      t.strictSame(
+        found.map(({ deduction_id, member_amount, flags }) =>
+          [deduction_id, member_amount, ...flags.filter((flag) => flag === 'taken_elsewhere')].join(' '),
+        ),
+        expected,
+        employer_id,
+      );
+    }
+  }
+});
+
 t.test('a check that was missed because a transfer was reported late is taken by one employer', async (t) => {
   const { db } = await scratch(t);
   for (const employerId of ['acme', OTHER]) {
