@@ -11,7 +11,7 @@ import { createAgent } from '../../src/outgoing.ts';
 import { NO_PROXY } from '../../src/proxy-config.ts';
 import { createOpenIdProvider } from '../../src/security/openid.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, WITHOUT_PIXELS } from '../support/browser.ts';
 
 /** If rendered as markup, it would change the page's title. */
 export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
@@ -49,7 +49,7 @@ t.teardown(async () => (await browser)?.close());
 
 /** The tests of a file share one browser, with separate contexts. */
 function theBrowser(): Promise<Browser> {
-  browser ??= launchBrowser();
+  browser ??= launchBrowser(WITHOUT_PIXELS);
   return browser;
 }
 
