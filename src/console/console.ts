@@ -16,7 +16,7 @@ import { changeListPages } from './pages/changes/list.ts';
 import { cutOverPages } from './pages/cut-over.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
-import { firstFilePages } from './pages/first-file.ts';
+import { filePages } from './pages/files.ts';
 import { helpPages } from './pages/help.ts';
 import { homePages } from './pages/home.ts';
 import { itemActions } from './pages/items/decide.ts';
@@ -95,7 +95,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     censusListPages(pages);
     censusPages(pages);
     censusUploads(pages);
-    firstFilePages(pages);
+    filePages(pages);
     cutOverPages(pages);
     changeListPages(pages);
     changePages(pages);

@@ -16,7 +16,7 @@ import {
   type Rows,
   readableRows,
 } from '../formats/rows.ts';
-import { employmentsOf, jobsOn } from '../ledger/employment.ts';
+import { employersOn, employmentsOf, jobsOn } from '../ledger/employment.ts';
 import { nearIds, nearWarning } from '../ledger/near-ids.ts';
 import { type Account, isPlaceholderId, placeholderId, replacementsOf } from '../ledger/placeholders.ts';
 import { latestVersions } from '../ledger/record.ts';
@@ -46,10 +46,22 @@ const ROWS_AT_ONCE = 250;
  */
 type Imported = { rows: number; placeholders: number; stored: number; warnings: Problem[] };
 
+/**
+ * `employerId`: the employer of the file, for the audit record. `isOwnOnly`: its employees alone may be named, and no deduction
+ * that the service has sent.
+ */
+type Importing = {
+  readonly noteRead?: ((trx: Trx) => Promise<void>) | undefined;
+  readonly isPreview?: boolean;
+  readonly employerId?: string | undefined;
+  readonly isOwnOnly?: boolean;
+};
+
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & {
   path: string;
   deductionId: string;
+  employeeId: string;
   createdAt: string | null;
   /** What a row without an id stands for; else null. */
   account: Account | null;
@@ -60,14 +72,13 @@ type FirstRow = { path: string; isTimed: boolean };
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows from the
  * beginning: they are read twice, so that a wrong row rejects the file before anything is stored. `now` is the time of
  * receipt and of the audit records, and the event time of rows without `created_at`. `noteRead` is called before
- * the first row is stored. Throws ROWS_REFUSED,
- * FILE_CHANGED and what the content throws.
+ * the first row is stored. A preview stores nothing. Throws ROWS_REFUSED, FILE_CHANGED and what the content throws.
  */
 export async function importDeductions(
   db: Db,
   open: () => Rows,
   { actor, now }: Acting,
-  noteRead: (trx: Trx) => Promise<void> = async () => {},
+  { noteRead = async () => {}, isPreview = false, employerId, isOwnOnly = false }: Importing = {},
 ): Promise<Imported> {
   const problems = createProblems();
   const checked = createHash('sha256');
@@ -75,6 +86,7 @@ export async function importDeductions(
   const warnings: Problem[] = [];
   let rows = 0;
   let placeholders = 0;
+  let added = 0;
   for await (const some of readableRows(open(), IMPORT_COLUMNS, problems, ROWS_AT_ONCE)) {
     rows += some.length;
     if (rows > IMPORT_ROWS_MAX) {
@@ -87,17 +99,26 @@ export async function importDeductions(
       checked.update(event.eventId);
       problems.add(...repeated(first, event));
     }
-    problems.add(...(await overwriting(db, events)));
+    problems.add(...(await overwriting(db, events, isOwnOnly)));
+    if (isOwnOnly) problems.add(...(await ofOthers(db, events, employerId, dayAt(db, now))));
     problems.add(...(await ofTwoEmployers(db, events, dayAt(db, now))));
     const warned = [...(await nearEmployees(db, some)), ...(await replacedRows(db, events))];
     warnings.push(...warned.slice(0, PROBLEMS_MAX - warnings.length));
+    if (isPreview) {
+      const ids = new Set(events.map(({ eventId }) => eventId));
+      added += ids.size - (await eventsById(db, [...ids])).size;
+    }
   }
   problems.assertNone();
+  if (isPreview) return { rows, placeholders, stored: added, warnings };
   const file = checked.digest('hex');
   const stored = await recordStartAndEnd(
     db,
     { actor, time: async () => new Date(now) },
-    { action: 'deduction.import', resource: null, details: { rows, placeholders } },
+    {
+      ...{ action: 'deduction.import', resource: null, details: { rows, placeholders } },
+      ...(employerId !== undefined && { employer: employerId }),
+    },
     async () => {
       await transact(db, noteRead);
       return store(db, open(), file, now);
@@ -153,7 +174,7 @@ export function eventOf({ path, fields }: GivenRow, now: string, problems: Probl
   if (wrong.length > 0) return null;
   const body = Buffer.from(JSON.stringify(event));
   const eventId = importId(sha256(body));
-  return { eventId, body, path, deductionId: id, createdAt, account };
+  return { eventId, body, path, deductionId: id, employeeId: fields.employee_id ?? '', createdAt, account };
 }
 
 /** Returns what a row without an id stands for. A row that lacks one of these has problems. */
@@ -218,9 +239,34 @@ async function ofTwoEmployers(db: Db, events: readonly RowEvent[], today: string
   });
 }
 
-/** Rejects new rows without a time if the service sent their deduction: its state may be newer. */
-async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
-  const untimed = events.filter((event) => event.createdAt === null);
+/** Rejects rows of employees who work elsewhere, and of deductions of other employees. */
+async function ofOthers(
+  db: Db,
+  events: readonly RowEvent[],
+  employerId: string | undefined,
+  today: string,
+): Promise<Problem[]> {
+  const roster = await rosterOf(db, [...new Set(events.map(({ employeeId }) => employeeId))]);
+  const ids = events.map(({ deductionId }) => deductionId);
+  const known = await latestVersions(db, ids)
+    .select(['deductions.deduction_id', 'deduction_versions.employee_id'])
+    .execute();
+  const owners = new Map(known.map(({ deduction_id, employee_id }) => [deduction_id, employee_id]));
+  return events.flatMap(({ path, deductionId, employeeId }): Problem[] => {
+    const [employer, ...others] = employersOn(employmentsOf(roster.get(employeeId) ?? []), today);
+    if (employer !== employerId || others.length > 0)
+      return [{ path: `${path}.employee_id`, rule: NOT_EMPLOYED }];
+    const owner = owners.get(deductionId) ?? employeeId;
+    return owner === employeeId ? [] : [{ path: `${path}.id`, rule: 'is the deduction of another employee' }];
+  });
+}
+
+const NOT_EMPLOYED =
+  'must be an employee of this employer, and of no other one: check the ID and its prefix, or stage the census first';
+
+/** Rejects new rows without a time if the service sent their deduction: its state may be newer. `isAny`: rows with a time, too. */
+async function overwriting(db: Db, events: readonly RowEvent[], isAny: boolean): Promise<Problem[]> {
+  const untimed = events.filter((event) => isAny || event.createdAt === null);
   if (untimed.length === 0) return [];
   const deductions = untimed.map((event) => event.deductionId);
   const rows = await latestVersions(db, deductions)
@@ -232,8 +278,13 @@ async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem
   const suspects = untimed.filter((event) => sent.has(event.deductionId));
   const ids = suspects.map((event) => event.eventId);
   const known = await eventsById(db, ids);
-  const rule = 'is required: the service has sent this deduction, and only a time shows which state is newer';
+  const problem = isAny
+    ? { field: 'id', rule: 'is a deduction that the service has sent, and only the service changes it' }
+    : {
+        field: 'created_at',
+        rule: 'is required: the service has sent this deduction, and only a time shows which state is newer',
+      };
   return suspects
     .filter((event) => !known.has(event.eventId))
-    .map(({ path }) => ({ path: `${path}.created_at`, rule }));
+    .map(({ path }) => ({ path: `${path}.${problem.field}`, rule: problem.rule }));
 }

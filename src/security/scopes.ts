@@ -5,14 +5,15 @@ export const SCOPE_MEANINGS = {
   'ledger:read':
     'read deductions, versions, the change feed and readiness; see an employee, and amounts that are not applied',
   'runs:read': 'see payroll runs, lines, schedules and codes; preview, verify and audit runs',
-  'runs:write': 'create, finalize and delete runs; report amounts taken; set schedules and codes',
+  'runs:write':
+    'create, finalize and delete runs; report amounts taken; import deductions of an employer; set schedules, codes and file formats',
   'runs:approve': 'accept readiness findings, void runs, and give and require second approvals',
   'census:read': 'see census syncs and the size and age of staged censuses',
   'census:write': 'stage, validate and sync a census; dismiss a sync',
   'changes:read': 'see employment changes and attempts, without their contents',
   'changes:write': 'report, retry, cancel and release employment changes',
   'events:read': 'see events with their bodies',
-  'events:write': 'reprocess and dismiss events, import deductions',
+  'events:write': 'reprocess and dismiss events, import deductions of any employer',
   'audit:read': 'read audit records',
   'names:read':
     'see the names of employees. One audit record a day says that names of an employer were shown',

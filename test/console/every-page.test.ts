@@ -26,7 +26,8 @@ const PAGES = [
   ...[
     '/census',
     `/census/${EMPLOYER}`,
-    `/census/${EMPLOYER}/first-file`,
+    `/files/${EMPLOYER}/deductions`,
+    `/files/${EMPLOYER}/payroll`,
     `/cut-over/${EMPLOYER}/people`,
     '/census/unknown',
     '/changes',

@@ -4,8 +4,9 @@ import { ROLES } from '../../src/security/scopes.ts';
 import { apply, deductionOf, deliver, quarantine } from '../api/deliver.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { deduct, employment, LATELY, learn, schedule, setSchedules, sync } from '../support/payroll.ts';
+import { type Counting, counting } from './interactions.ts';
 import { cells, openPayroll, type PayrollConsole } from './runs-stage.ts';
-import { assertGood, follow, type Page } from './stage.ts';
+import { assertGood, type Page } from './stage.ts';
 
 /** As many as the payroll specialist of the budget has: 60 interactions. */
 const EMPLOYERS = Array.from({ length: 20 }, (_, place) =>
@@ -30,32 +31,6 @@ async function employers({ db }: PayrollConsole): Promise<void> {
     await sync(db, { employer_id });
   }
 }
-
-/** Counts interactions. Clicks wait for the page that follows. */
-function counting(page: Page) {
-  let interactions = 0;
-  return {
-    used: () => interactions,
-    async use(role: 'link' | 'button', name: RegExp) {
-      interactions += 1;
-      await follow(page, page.getByRole(role, { name }).first());
-    },
-    async fill(label: string, text: string) {
-      interactions += 1;
-      await page.getByLabel(label, { exact: true }).fill(text);
-    },
-    async select(label: string, value: string) {
-      interactions += 1;
-      await page.getByLabel(label, { exact: true }).selectOption(value);
-    },
-    async choose(label: string, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) {
-      interactions += 1;
-      await page.getByLabel(label).setInputFiles(file);
-    },
-  };
-}
-
-type Counting = ReturnType<typeof counting>;
 
 /** Finalizes the run on the page after its totals were seen. */
 async function finish(t: Test, page: Page, { use }: Counting): Promise<void> {

@@ -4,11 +4,12 @@ import { Deduction } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
 import { IMPORT_COLUMNS, importDeductions as importRows } from '../../inbox/import.ts';
 import { throughRowFormat } from '../../payroll/settings/row-files.ts';
-import { actingIn } from '../auth.ts';
-import { assertKnownFilter } from '../employers.ts';
+import { actingIn, mayAlso } from '../auth.ts';
+import { assertKnownFilter, assertOwnEmployer, employersOf } from '../employers.ts';
 import { NullableRepairs, viewRepairs } from '../file-repairs.ts';
 import { Answer, operation } from '../operation.ts';
-import { fileOf, idFilter } from '../schemas.ts';
+import { invalid } from '../problem.ts';
+import { fileOf, flag, idFilter } from '../schemas.ts';
 
 const ImportedDeduction = field.component(
   'ImportedDeduction',
@@ -46,17 +47,18 @@ export const importDeductions = operation({
   group: 'Deductions',
   method: 'POST',
   path: '/v1/deductions/import',
-  scope: 'events:write',
-  employers: 'refused',
+  scope: ['events:write', 'runs:write'],
+  employers: 'request',
   action: 'deduction.import',
   summary: 'Import deductions',
   description:
     'Stores each row as an event, for the deductions that the service sent before the sidecar existed. One invalid row rejects the whole file. ' +
-    'The same rows again change nothing. A row without `id` becomes a placeholder: the first deduction of the service for the same employee, line of coverage and taxability replaces it from its start. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
+    'The same rows again change nothing. A row without `id` becomes a placeholder: the first deduction of the service for the same employee, line of coverage and taxability replaces it from its start. Without the scope `events:write`, and for a token limited to employers, `employer_id` is required, and rows must be of its employees and of no deduction that the service has sent. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
   query: field.closed({
     employer_id: idFilter(
       'The employer whose file format of the kind `deductions` reads a CSV. Without it, a CSV must be strict.',
     ),
+    preview: flag('Whether the file is only checked: `imported` is then what would be new. Default: false.'),
   }),
   body: fileOf(
     field.component('DeductionImportRequest', { deductions: Type.Array(ImportedDeduction, { minItems: 1 }) }),
@@ -67,24 +69,28 @@ export const importDeductions = operation({
   refuses: ['NOT_FOUND', 'TOO_SLOW', 'ROWS_REFUSED'],
   async run(call, parts) {
     const { db, sharedNow, wakeApply, applyPending } = parts;
-    const { employer_id } = call.query;
+    const { employer_id, preview = false } = call.query;
+    if (employer_id !== undefined) assertOwnEmployer(call, employer_id);
     await assertKnownFilter(call, parts, employer_id);
+    const isOwnOnly = employersOf(call) !== null || !mayAlso(call.caller, 'events:write');
+    if (isOwnOnly && employer_id === undefined)
+      throw invalid([{ path: 'employer_id', rule: 'is required without the scope events:write' }]);
     const through =
       employer_id === undefined ? null : await throughRowFormat(parts, employer_id, 'deductions');
     const { rows, placeholders, stored, warnings } = await importRows(
       db,
       () => call.body(through?.reader()),
       actingIn(call, await sharedNow(db)),
-      through?.noteRead,
+      { noteRead: through?.noteRead, isPreview: preview, employerId: employer_id, isOwnOnly },
     );
     const repairs = through?.repairs() ?? null;
-    wakeApply();
-    const applied = (await applyPending?.()) ?? false;
+    if (!preview) wakeApply();
+    const applied = !preview && ((await applyPending?.()) ?? false);
     const result = {
       ...{ rows, placeholders, imported: stored, applied, warnings },
       repairs: repairs && viewRepairs(repairs, call.caller),
     };
-    return new Answer(result, { isUnchanged: stored === 0 });
+    return new Answer(result, { isUnchanged: preview || stored === 0 });
   },
   logs: (_call, { imported }) => [{ count: imported }, 'deductions were imported'],
 });

@@ -1,7 +1,7 @@
 /** How an employer's files are read: set, shown, proposed from a file, and tried. */
 import { Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
-import { CENSUS_FILE, employeePath } from '../../census/reading.ts';
+import { employeePath } from '../../census/reading.ts';
 import { reviveSyncs } from '../../census/syncs.ts';
 import { proposeCensusFormat } from '../../census/try-format.ts';
 import { Organization } from '../../contract/census.ts';
@@ -10,12 +10,18 @@ import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
-import { FILE_KINDS, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import {
+  FILE_KINDS,
+  type FileKind,
+  type FileKindName,
+  FORMAT_FIELDS,
+  type FileFormat as FormatOfFile,
+} from '../../formats/file-format.ts';
 import { EMPTY_FORMAT } from '../../formats/proposal.ts';
 import { strictCsv } from '../../formats/strict-csv.ts';
 import { WORKBOOK_TYPE } from '../../formats/workbook/bounds.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
-import { newFormat, putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
+import { FILES, newFormat, putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
 import { proposeRowFormat, rowPath, throughRowFormat } from '../../payroll/settings/row-files.ts';
 import { actingIn } from '../auth.ts';
 import { FileRepairs, viewRepairs } from '../file-repairs.ts';
@@ -120,8 +126,10 @@ export const putFileFormat = operation({
   ],
 });
 
-/** The fields of a census, for a person to choose from. */
-export const CENSUS_FIELDS: readonly string[] = CENSUS_FILE.names;
+/** The fields and constants of a kind, for a person to choose from. */
+export function choicesOf(kind: FileKindName): Pick<FileKind, 'names' | 'constants'> {
+  return FILES[kind];
+}
 
 /** A file that a person tries. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
@@ -197,10 +205,16 @@ type Trying = Call<Static<typeof NewFormatOf>, { sheet?: string }, File>;
 async function triedFormat({ params, query: { sheet }, body }: Trying, parts: Parts) {
   const { employer_id, kind } = params;
   const { db, sharedNow } = parts;
-  const stored = (await readFormat(db, employer_id, kind))?.format ?? null;
+  const stored = (await readFormat(db, employer_id, kind))?.format ?? (await likeCensus(parts, employer_id));
   const before = sheet === undefined ? stored : { ...(stored ?? EMPTY_FORMAT), sheet };
   if (kind !== 'census') return proposeRowFormat(parts, before, { employer_id, kind }, body);
   return proposeCensusFormat(body, before, dayAt(db, await sharedNow(db)));
+}
+
+/** Payroll's IDs are the same in all of its files. */
+async function likeCensus({ db }: Pick<Parts, 'db'>, employerId: string): Promise<FormatOfFile | null> {
+  const id_prefix = (await readFormat(db, employerId, 'census'))?.format.id_prefix ?? null;
+  return id_prefix === null ? null : { ...EMPTY_FORMAT, id_prefix };
 }
 
 const StrictCsv = (description: string) => ({

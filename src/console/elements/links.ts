@@ -71,9 +71,9 @@ export function censusPath(employerId: string): string {
   return `/census/${encodeURIComponent(employerId)}`;
 }
 
-/** The path of the page that sets how an employer's census files are read. */
-export function firstFilePath(employerId: string): string {
-  return `${censusPath(employerId)}/first-file`;
+/** The path of a list of the cut-over. */
+export function cutOverPath(employerId: string, list = 'people'): string {
+  return `/cut-over/${encodeURIComponent(employerId)}/${list}`;
 }
 
 /** A run's page, or a path below it. */

@@ -8,8 +8,20 @@ import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
 import { WHOLE_FILE } from '../../formats/csv-header.ts';
 import { field } from '../elements/fields.ts';
+import {
+  FILE_FORM,
+  type FileOf,
+  folded,
+  hasOtherForm,
+  OUTCOME,
+  readOtherwise,
+  repairsOf,
+  SHEET,
+  sendFile,
+  TIMEOUT,
+} from '../elements/file.ts';
 import { count, counted, since } from '../elements/format.ts';
-import { address, censusPath, employeeOf, firstFilePath } from '../elements/links.ts';
+import { address, censusPath, employeeOf } from '../elements/links.ts';
 import { rowProblems, table } from '../elements/list.ts';
 import { type Upload, upload } from '../forms.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -20,18 +32,16 @@ type Report = ResultOf<typeof validateCensus>;
 type Changes = NonNullable<Report['changes']>;
 
 const LISTED = 200;
-/** As long as the listener takes to read a body. */
-export const TIMEOUT = 'timeout:600s';
 
 export function censusUploads(pages: Console): void {
-  upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
+  upload(pages, '/census/:employer_id/check', 'census:write', 'file', async (uploaded) => {
     const { file, digest, lacksOrganization } = contentOf(uploaded);
     const report = await uploaded.api.upload(validateCensus, file, { query: personsOf(uploaded) });
     const problems = lacksOrganization ? report.problems.map(inForm) : report.problems;
     return outcome({ ...report, problems }, uploaded, digest(), await uploaded.isSendingOff());
   });
 
-  upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
+  upload(pages, '/census/:employer_id/stage', 'census:write', 'file', async (uploaded) => {
     const { file } = contentOf(uploaded, uploaded.query.checked ?? '');
     const { id } = await uploaded.api.upload(putCensus, file, { query: personsOf(uploaded) });
     return { go: await pageAfter(uploaded, id) };
@@ -102,15 +112,15 @@ export function uploadForm(employerId: string): Html {
   return html`
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
-      <p>Files with the columns of your HR or payroll system: <a href=${firstFilePath(employerId)}>set how they are read</a>.</p>
-      <p>First, each row is checked, also against the last upload if there was one, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
+      <p>Choose the export of your HR or payroll system as it is. First, each row is checked, also against the last upload if there was one, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
       <form
-        id="upload-form"
+        id=${FILE_FORM}
         hx-post=${`${censusPath(employerId)}/check`}
         hx-encoding="multipart/form-data"
-        hx-target="#outcome"
+        hx-target=${`#${OUTCOME}`}
         hx-config=${TIMEOUT}
       >
+        ${SHEET}
         <details class="field">
           <summary>For a CSV or Excel file: add the organization</summary>
           <label for="organization">Organization (JSON file)</label>
@@ -123,8 +133,8 @@ export function uploadForm(employerId: string): Html {
           ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
         </details>
         <div class="field">
-          <label for="census">Census (JSON, CSV or Excel file)</label>
-          <input id="census" class="drop" name="census" type="file" accept=".json,.csv,.xlsx,application/json,text/csv" required />
+          <label for="file">Census (JSON, CSV or Excel file)</label>
+          <input id="file" class="drop" name="file" type="file" accept=".json,.csv,.xlsx,application/json,text/csv" required />
           <p class="hint">Choose a file or drop it here. At most 256 MiB.</p>
         </div>
         <div class="actions">
@@ -132,20 +142,22 @@ export function uploadForm(employerId: string): Html {
           <span class="busy soft" role="status">Checking every row …</span>
         </div>
       </form>
-      <div id="outcome"></div>
+      <div id=${OUTCOME}></div>
     </section>
   `;
 }
 
-/** Shows the result of a check with ids and field names, never values. */
-function outcome(report: Report, visit: Visit, digest: string, isOff: boolean): Html {
+/** Shows the result of a check with ids and field names, never values. A file of another form is recognized at once. */
+function outcome(report: Report, visit: Upload, digest: string, isOff: boolean): Html {
   const { valid, employees, problem_count, problems } = report;
+  const file: FileOf = { employer_id: visit.params.employer_id ?? '', kind: 'census' };
+  const isOther = hasOtherForm(problems) || problems.some(({ path }) => path === 'organization');
+  const isTable = !/json$/i.test(visit.filename);
+  if (isOther && isTable && visit.may('runs:write')) return readOtherwise(file, visit, true);
   const listed = problems.filter(({ path }) => path !== WHOLE_FILE);
-  const hasOtherForm = listed.length < problems.length;
   const title = `${valid ? 'No problems' : counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
   const rejected = html`
     <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
-    ${hasOtherForm && html`<p>Or leave it as it is, and <a href=${firstFilePath(visit.params.employer_id ?? '')}>set how such files are read</a>.</p>`}
     ${problemTable(listed.slice(0, LISTED), problem_count - problems.length + listed.length)}
   `;
   return html`
@@ -154,27 +166,9 @@ function outcome(report: Report, visit: Visit, digest: string, isOff: boolean): 
       ${repairsOf(report)}
       ${warningsOf(report)}
       ${valid ? accepted(report, visit, digest, isOff) : rejected}
+      ${isTable && (!valid || report.repairs !== null) && readOtherwise(file, visit, false)}
     </section>
   `;
-}
-
-/** What the employer's file format changes, before it counts. */
-export function repairsOf({ repairs }: Pick<Report, 'repairs'>): Html | null {
-  if (repairs === null) return null;
-  const { hidden_rows, left_out, changes } = repairs;
-  const left = left_out.filter(({ rows }) => rows > 0);
-  const content = html`
-    ${hidden_rows > 0 && html`<p>${`${counted(hidden_rows, 'hidden row')} of the sheet read like the others`}</p>`}
-    ${left.map(({ rows, reason }) => html`<p>${`${counted(rows, 'row')} left out: ${reason}`}</p>`)}
-    ${table(changes, { caption: 'Changed values by column', captionHidden: true }, [
-      ['Column', ({ header }) => header, 'name'],
-      ['Field', ({ field }) => html`<code>${field}</code>`],
-      ['Rule', ({ rule, confirmed }) => `${rule.replaceAll('-', ' ')}${confirmed ? '' : ', not confirmed'}`],
-      ['Values', ({ cells }) => count(cells), 'number'],
-    ])}
-  `;
-  const listed = changes.length + left.length;
-  return folded('Changes by the file format', listed, listed, content);
 }
 
 /** Warnings do not block. */
@@ -202,13 +196,7 @@ function accepted(report: Report, visit: Visit, digest: string, isOff: boolean):
   return html`
     ${changesOf(report, visit)}
     <div class="actions">
-      <button
-        type="button"
-        form="upload-form"
-        hx-post=${`${censusPath(visit.params.employer_id ?? '')}/stage?checked=${digest}`}
-        hx-encoding="multipart/form-data"
-        hx-config=${TIMEOUT}
-      >Stage this census</button>
+      ${sendFile(`${censusPath(visit.params.employer_id ?? '')}/stage?checked=${digest}`, 'Stage this census')}
       <span class="hint">${isOff ? 'Stores the file, encrypted. While sending is off, it is not uploaded.' : 'Stores the file, encrypted, for the next upload.'}</span>
     </div>
   `;
@@ -254,17 +242,6 @@ function changedTable({ count: all, employees }: NonNullable<Changes['changed']>
     ['Fields', ({ fields }) => fieldNames(fields)],
   ]);
   return folded('Changed', all, rows.length, content);
-}
-
-function folded(title: string, all: number, shown: number, content: Html): Html | null {
-  if (all === 0) return null;
-  return html`
-    <details open=${all <= 20}>
-      <summary>${`${title}: ${count(all)}`}</summary>
-      ${content}
-      ${all > shown && html`<p class="hint">${`The first ${count(shown)} are shown.`}</p>`}
-    </details>
-  `;
 }
 
 function fieldNames(fields: readonly string[]): Content {

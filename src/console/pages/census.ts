@@ -12,14 +12,13 @@ import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, savedNotice } from '../elements/facts.ts';
 import { decision } from '../elements/fields.ts';
 import { count, lacksScope, since } from '../elements/format.ts';
-import { address, censusPath, fitsPath, pathOf } from '../elements/links.ts';
+import { address, censusPath, cutOverPath, fitsPath, pathOf } from '../elements/links.ts';
 import { PAGE_ROWS, pager } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { lastUpload, syncButton } from './census-list.ts';
 import { timeline } from './census-syncs.ts';
 import { uploadForm } from './census-upload.ts';
-import { cutOverPath } from './cut-over.ts';
 import { nextStepOf } from './payrolls.ts';
 
 type Sync = RowOf<typeof listCensusSyncs>;

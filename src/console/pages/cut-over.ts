@@ -4,15 +4,24 @@ import { compareCutOverList, signCutOverList } from '../../api/operations/cut-ov
 import { Refusal } from '../../api/problem.ts';
 import { savedNotice, state } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
+import {
+  FILE_FORM,
+  fileOf,
+  OUTCOME,
+  rejectedFile,
+  rejectedRows,
+  repairsOf,
+  SHEET,
+  sendFile,
+  TIMEOUT,
+} from '../elements/file.ts';
 import { count, counted, instant, lacksScope, term } from '../elements/format.ts';
-import { address, censusPath, employeeOf } from '../elements/links.ts';
+import { address, censusPath, cutOverPath, employeeOf } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { upload } from '../forms.ts';
 import { type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { attempt } from '../performing.ts';
-import { repairsOf, TIMEOUT } from './census-upload.ts';
-import { fileOf, rejectedRows } from './runs/payroll-files.ts';
 
 type Comparison = ResultOf<typeof compareCutOverList>;
 type CutOverList = Comparison['list'];
@@ -41,10 +50,6 @@ const KINDS: Readonly<Record<Comparison['shown'][number]['difference'], string>>
   missing_id: 'No ID of the service',
 };
 
-export function cutOverPath(employerId: string, list: CutOverList = 'people'): string {
-  return `/cut-over/${encodeURIComponent(employerId)}/${list}`;
-}
-
 export function cutOverPages(pages: Console): void {
   pages.page(PATH, 'ledger:read', async ({ params, query, may }) => {
     const { employer_id = '' } = params;
@@ -54,7 +59,7 @@ export function cutOverPages(pages: Console): void {
       <p>Before the first run, compare what payroll has with the roster and the ledger: the people first, then the deductions. Nothing of a file is stored.</p>
       <ol>${NAMES.map((each) => html`<li>${each === list ? html`<strong>${LISTS[each].title}</strong>` : html`<a href=${cutOverPath(employer_id, each)}>${LISTS[each].title}</a>`}</li>`)}</ol>
       ${fileForm(employer_id, list, may('runs:write'))}
-      <div id="outcome" aria-live="polite"></div>
+      <div id=${OUTCOME} aria-live="polite"></div>
     `;
     return { title: `${LISTS[list].title}: cut-over of ${employer_id}`, body };
   });
@@ -62,7 +67,13 @@ export function cutOverPages(pages: Console): void {
   upload(pages, PATH, 'ledger:read', 'file', async (uploaded) => {
     const list = listOf(uploaded.params.list);
     const { data, problem } = await attempt(uploaded.api.upload(compareCutOverList, fileOf(uploaded)), 422);
-    return problem === undefined ? outcome(data, list, uploaded) : rejectedRows(problem);
+    if (problem === undefined) return outcome(data, list, uploaded);
+    const kind = list === 'people' ? 'census' : 'deductions';
+    return rejectedFile(
+      problem,
+      { employer_id: uploaded.params.employer_id ?? '', kind, use: list },
+      uploaded,
+    );
   });
 
   upload(pages, `${PATH}/sign`, 'runs:write', 'file', async (uploaded) => {
@@ -94,7 +105,8 @@ function fileForm(employerId: string, list: CutOverList, maySign: boolean): Html
     hint: 'Stored in the audit record. At most 500 characters.',
   });
   return html`
-    <form id="cut-over-form" class="card" hx-post=${cutOverPath(employerId, list)} hx-encoding="multipart/form-data" hx-target="#outcome" hx-config=${TIMEOUT}>
+    <form id=${FILE_FORM} class="card" hx-post=${cutOverPath(employerId, list)} hx-encoding="multipart/form-data" hx-target=${`#${OUTCOME}`} hx-config=${TIMEOUT}>
+      ${SHEET}
       ${maySign && reason}
       <div class="field">
         <label for="file">${`File: ${LISTS[list].title.toLowerCase()}`}</label>
@@ -145,7 +157,7 @@ function signOff({ etag, missing_ids }: Comparison, list: CutOverList, { params,
   const to = address(`${cutOverPath(params.employer_id ?? '', list)}/sign`, { etag });
   return html`
     <div class="actions">
-      <button type="button" form="cut-over-form" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-config=${TIMEOUT}>Sign off</button>
+      ${sendFile(to, 'Sign off')}
       <span class="hint">Keeps these differences as known. One that changes comes back.</span>
     </div>
   `;

@@ -23,7 +23,7 @@ import { lockPayroll } from './lock.ts';
 import { PAYROLL_FILE } from './payroll-file.ts';
 
 /** What the formats of each kind may name. */
-const FILES: Readonly<Record<FileKindName, FileKind>> = {
+export const FILES: Readonly<Record<FileKindName, FileKind>> = {
   census: CENSUS_FILE,
   deductions: DEDUCTIONS_FILE,
   payroll: PAYROLL_FILE,

@@ -3,18 +3,28 @@ import { Readable } from 'node:stream';
 import type { ResultOf } from '../../../api/operation.ts';
 import { auditPayrollRun, listTakenLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
 import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
-import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
+import { Refusal } from '../../../api/problem.ts';
 import { describeRows, type WithRows } from '../../../api/schemas.ts';
 import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
+import {
+  FILE_FORM,
+  type FileOf,
+  fileOf,
+  OUTCOME,
+  rejectedFile,
+  rejectedRows,
+  repairsOf,
+  SHEET,
+  TIMEOUT,
+} from '../../elements/file.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
-import { type Column, PAGE_ROWS, pager, rowProblems, table, withNote } from '../../elements/list.ts';
-import { type Upload, upload } from '../../forms.ts';
+import { type Column, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
+import { upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { attempt, type UploadedFile } from '../../performing.ts';
-import { repairsOf } from '../census-upload.ts';
+import { type Attempt, attempt, type UploadedFile } from '../../performing.ts';
 import { itemsPath } from '../items/labels.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
@@ -45,18 +55,22 @@ export function payrollFilePages(pages: Console): void {
       <p>${'Report only what payroll did not take in full, for one employee or with a file. It becomes an open item: the payroll policy decides whether later runs take it. '}<a href=${runPath(id)}>Back to the run</a></p>
       ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
       ${takenForm(run, visit)}
-      <div id="outcome" aria-live="polite"></div>
+      <div id=${OUTCOME} aria-live="polite"></div>
       ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
     `;
     return { title: `Deductions taken: ${nameOf(run)}`, body };
   });
-  upload(pages, taken, 'runs:write', 'file', (uploaded) => saveReport(uploaded, fileOf(uploaded)));
+  upload(pages, taken, 'runs:write', 'file', async (uploaded) => {
+    const { data, problem } = await saveReport(uploaded, fileOf(uploaded));
+    return problem === undefined ? data : rejectedFile(problem, await ofRun(uploaded, 'taken'), uploaded);
+  });
 
   pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
     const report = await reportedAmounts(act);
     if (report.lines.length === 0) throw new Refusal('INVALID_REQUEST', 'Enter at least one amount.');
     const content = Readable.from([JSON.stringify(report)], { objectMode: false });
-    return saveReport(act, { content, headers: { 'content-type': ROW_TYPES.json } });
+    const { data, problem } = await saveReport(act, { content, headers: { 'content-type': ROW_TYPES.json } });
+    return problem === undefined ? data : rejectedRows(problem);
   });
 
   pages.action(`${taken}/preview`, 'runs:write', leftOpen);
@@ -68,7 +82,7 @@ export function payrollFilePages(pages: Console): void {
     const body = html`
       <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a></p>
       ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', auditPayrollRun)}
-      <div id="outcome" aria-live="polite"></div>
+      <div id=${OUTCOME} aria-live="polite"></div>
     `;
     return { title: `Compare with payroll: ${nameOf(run)}`, body };
   });
@@ -76,7 +90,8 @@ export function payrollFilePages(pages: Console): void {
     const { api, params, filename } = uploaded;
     const call = api.upload(auditPayrollRun, fileOf(uploaded));
     const { data, problem } = await attempt(call, 422);
-    return problem === undefined ? outcome(data, filename, params.run_id ?? '') : rejectedRows(problem);
+    if (problem === undefined) return outcome(data, filename, params.run_id ?? '');
+    return rejectedFile(problem, await ofRun(uploaded, 'audit'), uploaded);
   });
 }
 
@@ -128,12 +143,17 @@ const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
   ['Arrears', ({ owed }) => money(owed), 'number'],
 ];
 
-async function saveReport({ api, params }: Visit, file: UploadedFile): Promise<Html> {
-  const call = api.upload(recordTaken, file);
-  const { data, problem } = await attempt(call, 422);
-  if (problem !== undefined) return rejectedRows(problem);
+async function saveReport({ api, params }: Visit, file: UploadedFile): Promise<Attempt<Html>> {
+  const { data, problem } = await attempt(api.upload(recordTaken, file), 422);
+  if (problem !== undefined) return { problem };
   const { employer_id } = await api.perform(getPayrollRunOutline);
-  return saved(data, params.run_id ?? '', employer_id);
+  return { data: saved(data, params.run_id ?? '', employer_id) };
+}
+
+/** Payroll's files about a run. Confirming how they are read leads back to the run. */
+async function ofRun({ api, params }: Visit, use: 'audit' | 'taken'): Promise<FileOf> {
+  const { employer_id } = await api.perform(getPayrollRunOutline);
+  return { employer_id, kind: 'payroll', use, run: params.run_id };
 }
 
 function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id: string): Html {
@@ -228,7 +248,8 @@ function fileForm(
   const { description, columns } = describeRows(op);
   const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
   return html`
-    <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">
+    <form id=${FILE_FORM} class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target=${`#${OUTCOME}`} hx-trigger=${trigger} hx-config=${TIMEOUT}>
+      ${SHEET}
       <div class="field">
         <label for="file">${label}</label>
         <input id="file" class="drop" name="file" type="file" accept=${`.xlsx,${accepted.join(',')}`} aria-describedby="file-hint" required />
@@ -248,26 +269,5 @@ function fileForm(
         <p class="hint">${'A CSV file has a header with these names, in any order. A JSON file is '}<code>${'{"lines": [{…}]}'}</code>${' with the same names. Amounts are strings such as 12.34.'}</p>
       </details>
     </form>
-  `;
-}
-
-export function fileOf({ filename, file: content }: Upload): UploadedFile {
-  const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
-  // The content shows whether it is a workbook.
-  const types: Readonly<Record<string, string>> = { ...ROW_TYPES, xlsx: ROW_TYPES.csv };
-  const type = types[ending.toLowerCase()];
-  if (type === undefined)
-    throw new Refusal('INVALID_REQUEST', 'Choose a .xlsx, .csv, .json or .ndjson file.');
-  return { content, headers: { 'content-type': type } };
-}
-
-export function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
-  const more = errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : '';
-  return html`
-    <section aria-labelledby="rejected">
-      <h2 id="rejected">${title}</h2>
-      <p>${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${more} Row 1 is the first row after the header.`}</p>
-      ${rowProblems(errors)}
-    </section>
   `;
 }

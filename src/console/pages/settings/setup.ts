@@ -1,9 +1,11 @@
 /** The setup of an employer on one page: what it has and lacks, and one form for the pay dates, the codes and the policy. */
 import { listCensuses } from '../../../api/operations/censuses.ts';
+import { listDeductions } from '../../../api/operations/deductions.ts';
 import { listPayFrequencies } from '../../../api/operations/payroll-settings.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
+import { filePath } from '../../elements/file.ts';
 import { counted, lacksScope } from '../../elements/format.ts';
 import { address, censusPath, fitsPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
@@ -81,6 +83,7 @@ async function stepsAndForm(
   return html`
     <div id="setup">
       ${savedNotice({ saved: query.staged }, '/', 'All payrolls', 'Your census is staged.')}
+      ${savedNotice({ saved: query.imported }, '/', 'All payrolls', `Deductions imported: ${query.imported}.`)}
       ${savedNotice(query, '/', 'All payrolls')}
       ${table(await stepsOf(visit, employer_id, payrolls, lacks, hasForm), { caption: 'Steps', captionHidden: true, stacked: true }, STEP_COLUMNS)}
       ${!lacks.hasCensus && censusUpload(visit, employer_id)}
@@ -175,6 +178,7 @@ async function stepsOf(
           html`<div class="soft">Without a policy, runs use the default options.</div>`,
       ],
     },
+    ...(await deductionStep(visit, employer_id)),
     {
       ...{ name: 'First payroll', isDone: hasRun },
       detail:
@@ -182,6 +186,14 @@ async function stepsOf(
         hasCensus && (hasRun || !hasForm) && dated && startOf(dated, visit),
     },
   ];
+}
+
+/** What payroll deducts today. The benefits service sends only changes. */
+async function deductionStep({ api, may }: Visit, employer_id: string): Promise<Step[]> {
+  if (!may('ledger:read')) return [];
+  const { data } = await api.perform(listDeductions, { query: { employer_id, limit: 1 } });
+  const detail = html`<a href=${filePath({ employer_id, kind: 'deductions' })}>Import what payroll deducts today</a>`;
+  return [{ name: 'Deductions', isDone: data.length > 0, detail }];
 }
 
 /** Renders the form for what is missing, with a preview of what it saves. */

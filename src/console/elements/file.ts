@@ -1,0 +1,154 @@
+/** Parts of the pages that send a file: how it is read, and what its format changes. */
+import type { ResultOf } from '../../api/operation.ts';
+import type { validateCensus } from '../../api/operations/census-uploads.ts';
+import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import type { Problem } from '../../errors.ts';
+import { WHOLE_FILE } from '../../formats/csv-header.ts';
+import type { FileKindName } from '../../formats/file-format.ts';
+import { ROW_TYPES } from '../../formats/rows.ts';
+import type { Upload } from '../forms.ts';
+import { type Html, html } from '../html.ts';
+import type { Visit } from '../page.ts';
+import type { UploadedFile } from '../performing.ts';
+import { field } from './fields.ts';
+import { count, counted, lacksScope } from './format.ts';
+import { address } from './links.ts';
+import { rowProblems, table } from './list.ts';
+
+/** As long as the listener takes to read a body. */
+export const TIMEOUT = 'timeout:600s';
+
+/** The form that keeps the chosen file, and where its result is shown. */
+export const FILE_FORM = 'file-form';
+export const OUTCOME = 'outcome';
+
+/** A kind of an employer's files. `use`: what the page that sends the file does with it; `run`: the run that it is about. */
+export type FileOf = {
+  readonly employer_id: string;
+  readonly kind: FileKindName;
+  readonly use?: string | undefined;
+  readonly run?: string | undefined;
+};
+
+/** The path of the page that sets how an employer's files of a kind are read, or a path below it. */
+export function filePath({ employer_id, kind, ...query }: FileOf, below = ''): string {
+  return address(`/files/${encodeURIComponent(employer_id)}/${kind}${below}`, query);
+}
+
+/** Renders a button that sends the chosen file to another path. `isAtOnce`: without a click, as soon as it is shown. */
+export function sendFile(path: string, label: string, { isAtOnce = false, look = '' } = {}): Html {
+  return html`
+    <button
+      type="button"
+      class=${look || undefined}
+      form=${FILE_FORM}
+      hx-post=${path}
+      hx-encoding="multipart/form-data"
+      hx-target=${`#${OUTCOME}`}
+      hx-trigger=${isAtOnce ? 'load, click' : undefined}
+      hx-config=${TIMEOUT}
+    >${label}</button>
+  `;
+}
+
+/** Renders the problems of a refused file, and offers to set how such files are read: at once for a file that has another form. */
+export function rejectedFile(
+  problem: ProblemDetails,
+  file: FileOf,
+  uploaded: Pick<Upload, 'filename' | 'may'>,
+): Html {
+  const isOther = hasOtherForm(problem.errors ?? []);
+  if (isOther && uploaded.may('runs:write')) return readOtherwise(file, uploaded, true);
+  const isTable = !/json$/i.test(uploaded.filename);
+  return html`${rejectedRows(problem)}${isTable && readOtherwise(file, uploaded, false)}`;
+}
+
+export function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
+  const more = errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : '';
+  return html`
+    <section aria-labelledby="rejected">
+      <h2 id="rejected">${title}</h2>
+      <p>${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${more} Row 1 is the first row after the header.`}</p>
+      ${rowProblems(errors)}
+    </section>
+  `;
+}
+
+/** Prepares the file for an operation that takes rows. */
+export function fileOf({ filename, file: content }: Upload): UploadedFile {
+  const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
+  // The content shows whether it is a workbook.
+  const types: Readonly<Record<string, string>> = { ...ROW_TYPES, xlsx: ROW_TYPES.csv };
+  const type = types[ending.toLowerCase()];
+  if (type === undefined)
+    throw new Refusal('INVALID_REQUEST', 'Choose a .xlsx, .csv, .json or .ndjson file.');
+  return { content, headers: { 'content-type': type } };
+}
+
+/** Reports whether a file was refused as a whole because of its form, which a file format may read. */
+export function hasOtherForm(problems: readonly Pick<Problem, 'path'>[]): boolean {
+  return problems.some(({ path }) => path === WHOLE_FILE);
+}
+
+/** Offers to set how such files are read: at once for a file that has another form. */
+export function readOtherwise(file: FileOf, { may }: Pick<Visit, 'may'>, isAtOnce: boolean): Html {
+  if (!may('runs:write')) return html`<p>${lacksScope('To set how such files are read', 'runs:write')}</p>`;
+  const label = isAtOnce ? 'Recognize its columns' : 'Change how it is read';
+  return html`<div class="actions">${sendFile(filePath(file), label, { isAtOnce, look: 'quiet' })}</div>`;
+}
+
+/** For a workbook of several sheets. It precedes the file, which is sent last. */
+export const SHEET = html`
+  <details class="field">
+    <summary>For a workbook with several sheets: name one</summary>
+    ${field({ name: 'sheet', label: 'Sheet', value: '' })}
+  </details>
+`;
+
+type Repairs = NonNullable<ResultOf<typeof validateCensus>['repairs']>;
+
+/** What the employer's file format changes, before it counts. */
+export function repairsOf({ repairs }: { readonly repairs: Repairs | null }): Html | null {
+  if (repairs === null) return null;
+  const { hidden_rows, left_out, changes } = repairs;
+  const left = left_out.filter(({ rows }) => rows > 0);
+  const content = html`
+    ${hidden_rows > 0 && html`<p>${`${counted(hidden_rows, 'hidden row')} of the sheet read like the others`}</p>`}
+    ${left.map(({ rows, reason }) => html`<p>${`${counted(rows, 'row')} left out: ${reason}`}</p>`)}
+    ${changeTable(repairs)}
+  `;
+  const listed = changes.length + left.length;
+  return folded('Changes by the file format', listed, listed, content);
+}
+
+/** Lists the changes by column and rule, with examples for users who may see values. */
+export function changeTable({ changes }: Pick<Repairs, 'changes'>): Html {
+  const hasExamples = changes.every(({ examples }) => examples !== null);
+  return html`
+    ${table(changes, { caption: 'Values that are read differently' }, [
+      ['Column', ({ header }) => header, 'name'],
+      ['Field', ({ field: name }) => html`<code>${name}</code>`],
+      ['Rule', ({ rule }) => rule.replaceAll('-', ' ')],
+      ['Values', ({ cells }) => count(cells), 'number'],
+      ['Examples', ({ examples }) => (examples ?? []).map(exampleOf)],
+    ])}
+    ${!hasExamples && html`<p class="hint">${lacksScope('To see examples', 'pii:read')}</p>`}
+  `;
+}
+
+type Example = NonNullable<Repairs['changes'][number]['examples']>[number];
+
+function exampleOf({ line, before, after }: Example): Html {
+  return html`<div>${`Line ${line}: ${before} → ${after || 'no value'}`}</div>`;
+}
+
+export function folded(title: string, all: number, shown: number, content: Html): Html | null {
+  if (all === 0) return null;
+  return html`
+    <details open=${all <= 20}>
+      <summary>${`${title}: ${count(all)}`}</summary>
+      ${content}
+      ${all > shown && html`<p class="hint">${`The first ${count(shown)} are shown.`}</p>`}
+    </details>
+  `;
+}
