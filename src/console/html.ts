@@ -23,4 +23,11 @@ export function renderDocument(tree: Html): string {
   return `<!doctype html>\n${renderPart(tree)}`;
 }
 
+/** Returns the text of a tree. */
+export function textOf(content: unknown): string {
+  if (Array.isArray(content)) return content.map(textOf).join('');
+  if (typeof content === 'object' && content !== null) return textOf((content as Html).props?.children);
+  return typeof content === 'string' || typeof content === 'number' ? String(content) : '';
+}
+
 export { renderPart };

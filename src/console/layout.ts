@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../security/scopes.ts';
 import { acceptsGzip } from './compression.ts';
-import { type Html, html } from './html.ts';
+import { type Content, type Html, html } from './html.ts';
 
 const require = createRequire(import.meta.url);
 /** Next to `src` and `dist`, which are at the same depth. */
@@ -82,7 +82,7 @@ const DISABLED_WHILE_SENDING =
 
 /** `user`: null before signing in. `path`: the page's own. */
 export function layout(
-  { title, body }: { title: string; body: Html },
+  { title, windowTitle, body }: { title: Content; windowTitle: string; body: Html },
   environment: 'sandbox' | 'live',
   user: User | null,
   path: string,
@@ -99,7 +99,7 @@ export function layout(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="htmx-config" content=${JSON.stringify(HTMX_CONFIG)} />
-        <title>${title} · benefits-sidecar</title>
+        <title>${windowTitle} · benefits-sidecar</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href=${STYLE.path} />
         ${SCRIPTS.map(({ path: src }) => html`<script src=${src} defer></script>`)}

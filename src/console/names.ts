@@ -2,21 +2,21 @@
 import { lookUpNames, NAMES_AT_ONCE } from '../api/operations/names.ts';
 import type { Scope } from '../security/scopes.ts';
 import { markedIn, type Of } from './elements/links.ts';
-import { type Html, html } from './html.ts';
+import { type Content, html } from './html.ts';
 import type { Api } from './performing.ts';
 
 /** Shows the names of a page's ids to people who may see them. */
-export async function showNames(
-  page: Html,
+export async function showNames<P extends Content>(
+  page: P,
   { api, may }: { api: Api; may(scope: Scope): boolean },
-): Promise<Html> {
+): Promise<P> {
   if (!may('names:read')) return page;
   const elements = [...markedIn(page)];
-  const idsOf = (of: Of, most: number) => {
+  const idsOf = (of: Of) => {
     const ids = elements.flatMap(([, marked]) => (marked.of === of ? [marked.id] : []));
-    return [...new Set(ids)].slice(0, most);
+    return [...new Set(ids)].slice(0, NAMES_AT_ONCE);
   };
-  const body = { employee_ids: idsOf('employee', NAMES_AT_ONCE), employer_ids: idsOf('employer', 50) };
+  const body = { employee_ids: idsOf('employee'), employer_ids: idsOf('employer') };
   if (body.employee_ids.length + body.employer_ids.length === 0) return page;
   const { employees, employers } = await api.perform(lookUpNames, { body });
   const names = {
@@ -25,10 +25,14 @@ export async function showNames(
     ),
     employer: new Map(employers.map(({ employer_id, legal_name }) => [employer_id, legal_name])),
   };
-  for (const [element, { of, id }] of elements) {
+  for (const [element, { of, id, isAlone }] of elements) {
     const name = names[of].get(id);
     if (name === undefined) continue;
     const props = element.props as { class?: string; children: unknown };
+    if (isAlone) {
+      props.children = name;
+      continue;
+    }
     props.class = 'named';
     props.children = [name, ' ', html`<span class="id">${id}</span>`];
   }

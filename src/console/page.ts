@@ -15,7 +15,7 @@ import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
 import { empty, problemBody } from './elements/facts.ts';
 import { runPath } from './elements/links.ts';
-import { type Html, html, renderDocument, renderPart } from './html.ts';
+import { type Content, type Html, html, renderDocument, renderPart, textOf } from './html.ts';
 import { layout } from './layout.ts';
 import { showNames } from './names.ts';
 import {
@@ -58,7 +58,8 @@ export type Visit = {
   isSendingOff(): Promise<boolean>;
 };
 
-export type Page = { readonly title: string; readonly body: Html; readonly status?: number };
+/** `title`: its names are shown on the page, and its ids in the browser's history. */
+export type Page = { readonly title: Content; readonly body: Html; readonly status?: number };
 
 export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
@@ -109,8 +110,10 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
         const visit = visitOf(request, parts);
         const shown = await show(visit);
         if ('go' in shown) return reply.redirect(shown.go, 303);
-        const body = html`${wayBack(visit.query.run)}${await showNames(shown.body, visit)}`;
-        return sendPage(request, reply, parts, { ...shown, body });
+        const windowTitle = textOf(shown.title);
+        await showNames([shown.title, shown.body], visit);
+        const body = html`${wayBack(visit.query.run)}${shown.body}`;
+        return sendPage(request, reply, parts, { ...shown, body }, windowTitle);
       });
     },
     /** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
@@ -222,6 +225,7 @@ export async function sendPage(
   reply: FastifyReply,
   { environment, isSendingOff }: ConsoleParts,
   { status = 200, ...page }: Page,
+  windowTitle = textOf(page.title),
 ): Promise<FastifyReply> {
   const may = (scope: Scope) => maySee(caller, scope);
   const isSignedIn = caller !== null && session !== null;
@@ -236,7 +240,9 @@ export async function sendPage(
         may,
       }
     : null;
-  const document = renderDocument(layout(page, environment, user, url.replace(/\?.*$/s, '')));
+  const document = renderDocument(
+    layout({ ...page, windowTitle }, environment, user, url.replace(/\?.*$/s, '')),
+  );
   return sendHtml(reply.code(status), document);
 }
 

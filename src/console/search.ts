@@ -2,7 +2,7 @@
 import type { ResultOf } from '../api/operation.ts';
 import { search } from '../api/operations/search.ts';
 import { dayText, instant } from './elements/format.ts';
-import { address, fitsPath, pathOf, runPath } from './elements/links.ts';
+import { address, fitsPath, nameIn, pathOf, runPath } from './elements/links.ts';
 import { type Content, type Html, html } from './html.ts';
 import type { Console } from './page.ts';
 
@@ -20,21 +20,19 @@ function foundOf({ employees, employers, deductions, runs, events }: Found): Htm
   const groups = [
     groupOf('People', employees, ({ employee_id, employer_id, first_name, last_name }) => {
       const path = pathOf('/employees', employee_id) ?? address('/ledger', { employee_id });
-      const note = [last_name === null ? null : employee_id, employer_id];
-      return row(
-        path,
-        last_name === null ? employee_id : `${first_name} ${last_name}`,
-        note.filter((part) => part !== null).join(', '),
-      );
+      const employer = employer_id === null ? null : nameIn('employer', employer_id);
+      return last_name === null
+        ? row(path, employee_id, employer)
+        : row(path, `${first_name} ${last_name}`, [employee_id, employer && [', ', employer]]);
     }),
     groupOf('Employers', employers, ({ employer_id, legal_name }) =>
       row(address('/runs', { employer_id }), legal_name ?? employer_id, legal_name && employer_id),
     ),
     groupOf('Payroll runs', runs, ({ id, employer_id, pay_date }) =>
-      row(runPath(id), id, `${employer_id}, ${dayText(pay_date)}`),
+      row(runPath(id), id, [nameIn('employer', employer_id), `, ${dayText(pay_date)}`]),
     ),
     groupOf('Deductions', deductions, ({ id, employee_id }) =>
-      fitsPath(id) ? row(pathOf('/deductions', id), id, employee_id) : null,
+      fitsPath(id) ? row(pathOf('/deductions', id), id, nameIn('employee', employee_id)) : null,
     ),
     groupOf('Events', events, ({ id, received_at }) =>
       fitsPath(id) ? row(pathOf('/events', id), id, instant(received_at)) : null,

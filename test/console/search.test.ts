@@ -20,8 +20,8 @@ t.test('a person is found by name with the keyboard alone, and the text is in no
   const found = page.locator('#found');
   await found.getByText('Zoë Łukasz').waitFor();
   t.strictSame(await found.getByRole('link').allTextContents(), [
-    'Zoë Łukasz e-1, acme',
-    'Zora Lunt e-2, acme',
+    'Zoë Łukasz e-1, Acme',
+    'Zora Lunt e-2, Acme',
   ]);
   await assertAccessible(t, page, 'search');
   await page.keyboard.press('ArrowDown');

@@ -10,7 +10,6 @@ import { operation } from '../operation.ts';
 
 /** More than a page shows. */
 export const NAMES_AT_ONCE = 500;
-const EMPLOYERS_AT_ONCE = 100;
 
 const Names = field.component(
   'Names',
@@ -56,7 +55,7 @@ export const lookUpNames = operation({
         description: 'Employee IDs of payroll.',
       }),
       employer_ids: Type.Optional(
-        Type.Array(field.identifier, { maxItems: EMPLOYERS_AT_ONCE, description: 'Employer IDs.' }),
+        Type.Array(field.identifier, { maxItems: NAMES_AT_ONCE, description: 'Employer IDs.' }),
       ),
     },
     'The IDs whose names are wanted.',

@@ -8,7 +8,6 @@ import { state } from './facts.ts';
 import { actionOn, findingIn, placeOf, type Run } from './finding.ts';
 import { actorName, clock, count, since, withInstants } from './format.ts';
 import * as links from './links.ts';
-import { unappliedNotice } from './unapplied.ts';
 
 type Readiness = ResultOf<typeof getReadiness>;
 type Check = Readiness['checks'][number];
@@ -59,12 +58,8 @@ export function checkList(
 ): Html {
   const { pass = [], warn = [], fail = [], accepted = [] } = Object.groupBy(checks, ({ result }) => result);
   const problems = [...fail, ...warn, ...accepted];
-  const unapplied = checks.flatMap((check) => check.unapplied ?? []);
-  const nameOf = (id: string) =>
-    run === undefined ? links.employeeLink(id) : links.runEmployeeLink(run.id, id);
   return html`
     ${problems.length > 0 && html`<ul class="checks">${problems.map((check) => checkOf(check, visit, run, accepting))}</ul>`}
-    ${unappliedNotice(unapplied, visit, nameOf)}
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
       <ul>${pass.map(({ advice }) => html`<li>${withInstants(advice)}</li>`)}</ul>
@@ -80,7 +75,10 @@ function checkOf(check: Check, visit: Visit, run?: Run, accepting?: Accepting): 
     accepting?.findings.get(id) ??
     findings
       .slice(0, FINDINGS_SHOWN)
-      .map((finding) => html`${findingIn(finding, visit, run)} ${actionOn(finding, visit, run)}`);
+      .map(
+        (finding) =>
+          html`${findingIn(finding, visit, run, check.unapplied)} ${actionOn(finding, visit, run)}`,
+      );
   const more =
     number > shown.length &&
     shown.length > 0 &&

@@ -3,7 +3,7 @@ import { listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { laterText } from './facts.ts';
-import { address, idLink } from './links.ts';
+import { address, idLink, nameable } from './links.ts';
 import { type Filter, filterForm, PAGE_ROWS } from './list.ts';
 
 export const EMPLOYER_FILTER: Filter = { name: 'employer_id', label: 'Employer ID', required: true };
@@ -20,7 +20,7 @@ export async function employerChooser(
   const { data } = await api.perform(listPayrollRuns, { query: { limit: PAGE_ROWS } });
   const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
   const linked = employers.map((employer_id) => {
-    const link = idLink(address(path, { employer_id }), employer_id);
+    const link = nameable('employer', employer_id, idLink(address(path, { employer_id }), employer_id));
     return html`<li>${link}${summary !== undefined && laterText(address(summary, { employer_id }))}</li>`;
   });
   const recent = html`

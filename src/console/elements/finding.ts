@@ -8,7 +8,8 @@ import type { Visit } from '../page.ts';
 import { count as counted, lacksScope, sentence, withInstants } from './format.ts';
 import * as links from './links.ts';
 
-export type Finding = ResultOf<typeof getReadiness>['checks'][number]['findings'][number];
+type Check = ResultOf<typeof getReadiness>['checks'][number];
+export type Finding = Check['findings'][number];
 /** The run whose findings are shown. */
 export type Run = { readonly id: string; readonly employer_id: string };
 export type Sight = Pick<Visit, 'may' | 'caller'>;
@@ -64,8 +65,15 @@ function pathOf(
   return links.address(path, { ...query, employer_id, ...back });
 }
 
-/** Renders the sentence of a finding with a link to its subject. */
-export function findingIn(finding: Finding, sight: Sight, run?: Run): Html {
+type Unapplied = Pick<NonNullable<Check['unapplied']>[number], 'event_id' | 'message'>;
+
+/** Renders the sentence of a finding with a link to its subject. `unapplied`: the amounts that events of findings would change. */
+export function findingIn(
+  finding: Finding,
+  sight: Sight,
+  run?: Run,
+  unapplied: readonly Unapplied[] = [],
+): Html {
   const { text, count = 0 } = finding;
   if (text === undefined) return html`<span>${`${counted(count)} that you may not see`}</span>`;
   const [id, link] = subjectOf(finding, text, sight, run) ?? ['', ''];
@@ -75,19 +83,26 @@ export function findingIn(finding: Finding, sight: Sight, run?: Run): Html {
   const named = `: ${employee_id}`;
   if (id !== event_id || employee_id === '' || !(rest === named || rest.startsWith(`${named}, `)))
     return html`<span>${link}${withInstants(sentence(rest))}</span>`;
-  const employee = links.nameable('employee', employee_id, links.idLink(null, employee_id));
-  return html`<span>${link}: ${employee}${withInstants(sentence(rest.slice(named.length)))}</span>`;
+  const change = unapplied.find((one) => one.event_id === event_id);
+  const what = change === undefined ? rest.slice(named.length) : `: ${change.message}`;
+  return html`<span>${link}: ${links.named('employee', employee_id)}${withInstants(sentence(what))}</span>`;
 }
 
 /** Returns the id with which a sentence begins, and its link; null if it begins with none. */
 function subjectOf(finding: Finding, text: string, { may, caller }: Sight, run?: Run): [string, Html] | null {
   const { event_id, change_id, run_id, employee_id, employer_id } = finding;
   const isUnlimited = caller?.employers == null;
-  const changeLink = (id: string) => links.idLink(links.changePath(id), id);
+  // People know a change by its employee.
+  const changeLink = (id: string) => {
+    const path = may('changes:read') ? links.changePath(id) : null;
+    return employee_id === undefined
+      ? links.idLink(path, id)
+      : links.nameable('employee', employee_id, links.idLink(path, employee_id));
+  };
   const inRun = (id: string) => links.runEmployeeLink(run?.id ?? '', id);
   const subjects: [string | undefined, (id: string) => Html, boolean][] = [
     [event_id, links.eventLink, isUnlimited && may('events:read')],
-    [change_id, changeLink, may('changes:read')],
+    [change_id, changeLink, true],
     [run_id, links.runLink, may('runs:read')],
     [employee_id, run === undefined ? links.employeeLink : inRun, run !== undefined || may('ledger:read')],
     [employer_id, links.censusLink, may('census:read')],

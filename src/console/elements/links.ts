@@ -50,7 +50,7 @@ export function employeeLink(id: string): Html {
 
 /** Renders an employee id, as a link for people who may open it. */
 export function employeeOf(id: string, { may }: { may(scope: Scope): boolean }): Html {
-  return may('ledger:read') ? employeeLink(id) : nameable('employee', id, idLink(null, id));
+  return may('ledger:read') ? employeeLink(id) : named('employee', id);
 }
 
 /** Renders an event id, as a link for people who may open it. */
@@ -81,6 +81,11 @@ export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;
 }
 
+/** Links to the runs of an employer. */
+export function employerRunsLink(employer_id: string): Html {
+  return nameable('employer', employer_id, idLink(address('/runs', { employer_id }), employer_id));
+}
+
 /** The findings of a check on a run's page. */
 export function findingPath(runId: string, checkId: string): string {
   return `${runPath(runId)}#check-${checkId}`;
@@ -97,15 +102,27 @@ export function runEmployeePath(runId: string, employee_id: string): string {
 
 export type Of = 'employee' | 'employer';
 
-const MARKED = new WeakMap<object, { readonly of: Of; readonly id: string }>();
+type Mark = { readonly of: Of; readonly id: string; readonly isAlone: boolean };
 
-/** Marks an element whose only content is an id, so that the name is shown with it. */
-export function nameable(of: Of, id: string, element: Html): Html {
-  MARKED.set(element, { of, id });
+const MARKED = new WeakMap<object, Mark>();
+
+/** Marks an element whose only content is an id, so that the name is shown with it; if `isAlone`, instead of it. */
+export function nameable(of: Of, id: string, element: Html, isAlone = false): Html {
+  MARKED.set(element, { of, id, isAlone });
   return element;
 }
 
-type Marked = readonly [Html, { readonly of: Of; readonly id: string }];
+/** Renders the id of an employer or employee without a link, with its name. */
+export function named(of: Of, id: string): Html {
+  return nameable(of, id, html`<span>${id}</span>`);
+}
+
+/** Renders the name of an employer or employee as text, or the id of one without a name. */
+export function nameIn(of: Of, id: string): Html {
+  return nameable(of, id, html`${id}${null}`, true);
+}
+
+type Marked = readonly [Html, Mark];
 
 /** Yields the marked elements within a page. */
 export function* markedIn(content: unknown): Generator<Marked> {

@@ -6,15 +6,16 @@ import { type ProblemDetails, Refusal } from '../../api/problem.ts';
 import { empty, later } from '../elements/facts.ts';
 import { field, hiddenFields, SELECT_ALL } from '../elements/fields.ts';
 import { findingIn } from '../elements/finding.ts';
-import { count, counted, dayText } from '../elements/format.ts';
-import { address, nameable, runPath } from '../elements/links.ts';
+import { count, counted } from '../elements/format.ts';
+import { address, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import type { RunReadiness } from '../elements/run-readiness.ts';
 import { type Html, html } from '../html.ts';
 import type { Act, Console, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
-import { fails, scheduleOf } from './payroll-table.ts';
+import { fails } from './payroll-table.ts';
 import { type Payroll, payrollsOf } from './payrolls.ts';
+import { nameOf } from './runs/labels.ts';
 
 const PATH = '/payrolls/accept';
 const FINDINGS_SHOWN = 5;
@@ -41,7 +42,8 @@ export function acceptPages({ page, part, action }: Console): void {
     for (const name of chosen) {
       const runId = name.slice(RUN.length);
       const outcome = await accepted(act, runId, act.form[name] ?? '');
-      outcomes.push(html`<li>${nameOf(runId, payrolls.get(runId))}${': '}${outcome}</li>`);
+      const payroll = payrolls.get(runId);
+      outcomes.push(html`<li>${payroll === undefined ? runId : nameOf(payroll)}${': '}${outcome}</li>`);
     }
     return html`
       <section id="accepting" aria-labelledby="accepted" role="status">
@@ -108,7 +110,7 @@ async function listOf(visit: Visit, check: string): Promise<Html> {
       ${SELECT_ALL}
       ${table(rows, { caption: 'Payrolls that fail this check', captionHidden: true, stacked: true }, [
         [html`<span class="hidden-label">Selected</span>`, boxOf],
-        ['Payroll', ({ payroll }) => nameOf(payroll.run_id, payroll), 'name'],
+        ['Payroll', ({ payroll }) => nameOf(payroll), 'name'],
         ['Findings', (row) => findingsOf(row, check, visit), 'wide'],
       ])}
       <div class="card">
@@ -133,22 +135,14 @@ function boxOf({ payroll: { run_id, employer_id, pay_group }, read }: Row): Html
 function findingsOf({ payroll, read }: Row, id: string, visit: Visit): Html {
   if (read.problem !== undefined) return html`<p>${sentenceOf(read.problem)}</p>`;
   const { run_id, employer_id } = payroll;
-  const { findings = [], count: number = 0 } = checkIn(read.data, id) ?? {};
+  const { findings = [], count: number = 0, unapplied } = checkIn(read.data, id) ?? {};
   const shown = findings.slice(0, FINDINGS_SHOWN);
   const more = number - shown.length;
   const items = shown.map(
-    (finding) => html`<li>${findingIn(finding, visit, { id: run_id, employer_id })}</li>`,
+    (finding) => html`<li>${findingIn(finding, visit, { id: run_id, employer_id }, unapplied)}</li>`,
   );
   return html`
     <ul class="examples">${items}${more > 0 && html`<li class="soft">${`and ${count(more)} more`}</li>`}</ul>
     ${read.data.approval !== null && html`<p><a href=${runPath(run_id, '/approve')}>Accept these findings with the second approval</a></p>`}
   `;
-}
-
-/** Names a payroll by its employer, schedule and pay date. */
-function nameOf(run_id: string, payroll: Payroll | undefined): Html {
-  if (payroll === undefined) return html`<span>${run_id}</span>`;
-  const { employer_id, pay_date } = payroll;
-  const employer = nameable('employer', employer_id, html`<span>${employer_id}</span>`);
-  return html`<span>${employer}${`, ${scheduleOf(payroll)}`}${pay_date !== null && `, ${dayText(pay_date)}`}</span>`;
 }

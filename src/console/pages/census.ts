@@ -12,7 +12,7 @@ import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, savedNotice } from '../elements/facts.ts';
 import { decision } from '../elements/fields.ts';
 import { count, lacksScope, since } from '../elements/format.ts';
-import { address, censusPath, cutOverPath, fitsPath, pathOf } from '../elements/links.ts';
+import { address, censusPath, cutOverPath, fitsPath, nameIn, pathOf } from '../elements/links.ts';
 import { PAGE_ROWS, pager } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
@@ -75,7 +75,7 @@ export function censusPages({ page, button }: Console): void {
         ${pager(path, query, syncs.next_cursor)}
       </section>
     `;
-    return { title: `Census of ${employer_id}`, body };
+    return { title: html`Census of ${nameIn('employer', employer_id)}`, body };
   });
 
   const to = ({ employer_id = '' }: Visit['params'], query: Readonly<Record<string, unknown>>) =>

@@ -16,7 +16,7 @@ import {
   TIMEOUT,
 } from '../elements/file.ts';
 import { count, counted, instant, lacksScope, term } from '../elements/format.ts';
-import { address, censusPath, cutOverPath, employeeOf } from '../elements/links.ts';
+import { address, censusPath, cutOverPath, employeeOf, nameIn } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { upload } from '../forms.ts';
 import { type Html, html } from '../html.ts';
@@ -61,7 +61,7 @@ export function cutOverPages(pages: Console): void {
       ${fileForm(employer_id, list, may('runs:write'))}
       <div id=${OUTCOME} aria-live="polite"></div>
     `;
-    return { title: `${LISTS[list].title}: cut-over of ${employer_id}`, body };
+    return { title: html`${LISTS[list].title}: cut-over of ${nameIn('employer', employer_id)}`, body };
   });
 
   upload(pages, PATH, 'ledger:read', 'file', async (uploaded) => {

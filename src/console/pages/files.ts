@@ -15,7 +15,7 @@ import {
   TIMEOUT,
 } from '../elements/file.ts';
 import { counted, lacksScope } from '../elements/format.ts';
-import { censusPath, cutOverPath, runPath } from '../elements/links.ts';
+import { censusPath, cutOverPath, nameIn, runPath } from '../elements/links.ts';
 import { rowProblems } from '../elements/list.ts';
 import { upload } from '../forms.ts';
 import { type Html, html } from '../html.ts';
@@ -32,7 +32,10 @@ export function filePages(pages: Console): void {
     const of = fileIn(visit);
     const { kind } = of;
     if (kind === 'census') return { go: censusPath(of.employer_id) };
-    return { title: `${TITLES[kind]} of ${of.employer_id}`, body: fileForm({ ...of, kind }, visit) };
+    return {
+      title: html`${TITLES[kind]} of ${nameIn('employer', of.employer_id)}`,
+      body: fileForm({ ...of, kind }, visit),
+    };
   });
 
   upload(pages, '/files/:employer_id/:kind', 'runs:write', 'file', async (uploaded) => {

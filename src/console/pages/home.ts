@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { BACKGROUND, empty, live, savedNotice } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, dayText, lacksScope } from '../elements/format.ts';
-import { address, runPath } from '../elements/links.ts';
+import { address, nameIn, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
 import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
@@ -156,7 +156,7 @@ function endingSchedules(all: readonly Payroll[]): Html | null {
   return html`
     <details id="ending">
       <summary>${`${counted(ending.length, 'pay schedule')} ${ending.length === 1 ? 'ends' : 'end'} within 60 days`}</summary>
-      <ul>${ending.map((payroll) => html`<li>${`${payroll.employer_id}, ${scheduleOf(payroll)}: `}${nextDatesLink(payroll)}${endOf(payroll)}</li>`)}</ul>
+      <ul>${ending.map((payroll) => html`<li>${nameIn('employer', payroll.employer_id)}${`, ${scheduleOf(payroll)}: `}${nextDatesLink(payroll)}${endOf(payroll)}</li>`)}</ul>
     </details>
   `;
 }

@@ -8,7 +8,7 @@ import { Refusal } from '../../api/problem.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { allPages } from '../../formats/cursor.ts';
 import { counted, dayOf } from '../elements/format.ts';
-import { address, idLink } from '../elements/links.ts';
+import { employerRunsLink } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import type { Console, ConsoleParts, Visit } from '../page.ts';
 import { scheduleOf } from './payroll-table.ts';
@@ -95,7 +95,7 @@ export function nextDates(all: readonly Payroll[]): Html | null {
   if (next.length === 0) return null;
   const byDate = [...Map.groupBy(next, ({ next_pay_date }) => next_pay_date as string)].toSorted();
   const named = (payroll: Payroll) =>
-    html`<li>${idLink(address('/runs', { employer_id: payroll.employer_id }), payroll.employer_id)}${`, ${scheduleOf(payroll)}`}</li>`;
+    html`<li>${employerRunsLink(payroll.employer_id)}${`, ${scheduleOf(payroll)}`}</li>`;
   return html`
     <details id="next-dates">
       <summary>Next pay dates</summary>

@@ -2,10 +2,9 @@
 import { Temporal } from 'temporal-polyfill';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { state, type Tone } from '../elements/facts.ts';
-import { age, capitalized, count, counted, dayOf, difference, money } from '../elements/format.ts';
+import { age, count, counted, dayOf, difference, money } from '../elements/format.ts';
 import { address, findingPath, nameable, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
-import { toPass } from '../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import {
@@ -130,7 +129,6 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
   const { computation, run_id } = payroll;
   const { problem = null, failed = [], warned = [] } = computation ?? {};
   const open = failedOf(payroll);
-  const failedChecks = open.map(({ check_id }) => check_id);
   const accepted = failed.length - open.length;
   const findings = open.map(
     ({ check_id, count: number }) =>
@@ -140,7 +138,6 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
     <ul class="problems">
       ${problem !== null && html`<li>${`The run cannot be computed: ${problem}.`}</li>`}
       ${findings}
-      ${open.length > 0 && visit.may('runs:write') && !visit.may('runs:approve') && html`<li class="soft">${`${capitalized(toPass(failedChecks, payroll.approval !== null, visit))}.`}</li>`}
       ${accepted > 0 && html`<li class="soft">${`${counted(accepted, 'failed check')} accepted`}</li>`}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
       ${isFirst && waitingFor(payroll, visit)}

@@ -128,8 +128,8 @@ export function payrollAction(
 ): Html | null {
   const { run_id, state: now, voided_run_id } = payroll;
   if (payroll.pay_date === null) return null;
-  const named = label === undefined ? ' the payroll of ' : ': ';
-  const hidden = html`<span class="hidden-label">${named + nameOf(payroll)}</span>`;
+  const before = label === undefined ? ' the payroll of ' : ': ';
+  const hidden = html`<span class="hidden-label">${before}${nameOf(payroll)}</span>`;
   if (run_id !== null) {
     const isDone = now === 'finalized';
     if (label === undefined && now === 'waiting_for_approval' && mayApprove(visit))

@@ -12,7 +12,7 @@ import { pausedNotice } from '../../elements/checks.ts';
 import { facts, live, recordedRead, responseOfService, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { count, dayOf, instant, lacksScope, resultText, since } from '../../elements/format.ts';
-import { address, changePath, employeeOf } from '../../elements/links.ts';
+import { address, changePath, employeeOf, nameIn } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -39,7 +39,7 @@ export function changePages({ page, action, button }: Console): void {
       ${change.state !== 'rejected' && may('pii:read') && content(change)}
     `;
     return {
-      title: `${KINDS[change.kind]} of ${change.employee_id}`,
+      title: html`${KINDS[change.kind]} of ${nameIn('employee', change.employee_id)}`,
       // A refresh would record another read.
       body: html`
         ${savedNotice(query, address('/changes', { state: 'rejected' }), 'Rejected changes')}

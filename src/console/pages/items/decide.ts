@@ -11,7 +11,7 @@ import {
   type Specs,
 } from '../../elements/fields.ts';
 import { dayOf, money, sentence } from '../../elements/format.ts';
-import { idLink, nameable, type Query } from '../../elements/links.ts';
+import { idLink, nameable, nameIn, type Query } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
@@ -107,9 +107,11 @@ export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
   const { employee_id } = typed;
   const back = Object.fromEntries(KEPT.map((name) => [`back_${name}`, typed[name]]));
   const { summary, fieldOf } = filledForm(SPECS, typed, problem);
-  const wholeEmployee = html`
+  const wholeEmployee =
+    employee_id !== undefined &&
+    html`
     <div class="field">
-      <label><input type="checkbox" name="hold_employee" value=${employee_id} />${` Hold all items of ${employee_id}, also later ones`}</label>
+      <label><input type="checkbox" name="hold_employee" value=${employee_id} /> Hold all items of ${nameIn('employee', employee_id)}, also later ones</label>
     </div>
   `;
   return html`
@@ -117,7 +119,7 @@ export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
       <legend>Decide about the selected items</legend>
       ${summary}
       ${hiddenFields(back)}
-      ${employee_id !== undefined && wholeEmployee}
+      ${wholeEmployee}
       <div class="fields">${Object.keys(SPECS).map(fieldOf)}</div>
       <div class="actions">
         <button type="submit">Record the decisions</button>

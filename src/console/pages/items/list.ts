@@ -5,7 +5,7 @@ import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary, SELECT_ALL } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
-import { address, employeeOf } from '../../elements/links.ts';
+import { address, employeeOf, nameIn } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { payDateLink } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -22,7 +22,10 @@ export function itemPages({ page, part }: Console): void {
     const { employer_id } = visit.query;
     return employer_id === undefined
       ? { title: 'Open items', body: await chooser(visit) }
-      : { title: `Open items of ${employer_id}`, body: await listOf(visit, employer_id) };
+      : {
+          title: html`Open items of ${nameIn('employer', employer_id)}`,
+          body: await listOf(visit, employer_id),
+        };
   });
 
   part('/open-items/totals', 'runs:read', async ({ api, query }) => {

@@ -77,7 +77,7 @@ export function employeePages({ page }: Console): void {
       ${await historyOf(visit, { employee_id: id }, { isOpen: true })}
       ${hidden !== '' && html`<p class="soft">${`Hidden, because your token lacks the scope: ${hidden}.`}</p>`}
     `;
-    return { title: `Employee ${id}`, body };
+    return { title: html`Employee ${links.named('employee', id)}`, body };
   });
 }
 
@@ -156,7 +156,7 @@ function itemsOf({ id: employee_id, open_items }: Employee, visit: Visit): Html 
   if (open_items === undefined) return null;
   if (open_items.length === 0) return html`<p class="soft">No open items.</p>`;
   const list = table(open_items, { caption: 'Open items', stacked: true }, [
-    ['Employer', ({ employer_id }) => employer_id, 'name'],
+    ['Employer', ({ employer_id }) => links.named('employer', employer_id), 'name'],
     ...itemColumns(open_items, visit),
   ]);
   const employers = [...new Set(open_items.map(({ employer_id }) => employer_id))];
@@ -190,7 +190,7 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
     source === 'census' || !may('changes:read') ? null : links.changePath(source_id);
   const list = table(shown, { caption: 'Roster reports, newest first', stacked: true }, [
     ['Position', ({ position }) => position, 'number'],
-    ['Employer', ({ employer_id }) => employer_id, 'name'],
+    ['Employer', ({ employer_id }) => links.named('employer', employer_id), 'name'],
     ['Applies from', ({ effective_on, received_on }) => dayOf(effective_on ?? received_on), 'date'],
     ['Changes', ({ differences }) => changeList(differences)],
     [

@@ -33,7 +33,7 @@ export function approvalPages({ page, part, action, button }: Console): void {
       ${state === 'finalized' && (await voiding(visit, run))}
       ${state === 'voided' && html`<p>${'This run is voided. '}<a href=${runPath(id)}>Back to the run</a></p>`}
     `;
-    return { title: `Approve ${state === 'finalized' ? 'voiding ' : ''}${nameOf(run)}`, body };
+    return { title: html`Approve ${state === 'finalized' && 'voiding '}${nameOf(run)}`, body };
   });
 
   part('/runs/:run_id/approval', scope, (visit) => finalizing(visit, {}));
@@ -112,7 +112,7 @@ async function finalizing(
       : html`<p class="notice">${blocked}</p>`;
   const fields = { ...typed, action: 'finalize', etag: readiness.etag };
   const accepting = {
-    findings: await openFindings(visit, run),
+    findings: await openFindings(visit, run, readiness),
     results: obstacle === null ? (['fail'] as const) : [],
     selected: acceptedIn(typed),
   };

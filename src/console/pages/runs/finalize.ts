@@ -47,7 +47,7 @@ export function finalizePages({ page, part, action, button }: Console): void {
       state === 'open'
         ? html`${await stateOf(visit, run, { shown: state })}${later(address(runPath(id, '/review'), visit.query), 'Computing the run …')}`
         : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`;
-    return { title: `Finalize ${nameOf(run)}`, body };
+    return { title: html`Finalize ${nameOf(run)}`, body };
   });
 
   part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
@@ -175,7 +175,7 @@ async function confirmation(
   const obstacle = whyNot(visit, readiness);
   const isAccepted = isReady || isApproved(readiness);
   const accepting = {
-    findings: await openFindings(visit, run),
+    findings: await openFindings(visit, run, readiness),
     results: !isAccepting ? [] : isReady ? (['warn'] as const) : (['fail'] as const),
     selected: acceptedIn(reviewed),
   };

@@ -8,6 +8,7 @@ import { actionOn, findingIn, type Sight } from '../../elements/finding.ts';
 import { actorName, count, instant } from '../../elements/format.ts';
 import { deductionLink, employeeOf, runPath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
+import type { RunReadiness } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
@@ -30,11 +31,17 @@ export function findingsOf(run: Pick<Run, 'id'>): Html {
 }
 
 /** Renders the findings of an open run that a person can accept, by check. */
-export async function openFindings(visit: Visit, run: FindingRun): Promise<Map<string, Html[]>> {
+export async function openFindings(
+  visit: Visit,
+  run: FindingRun,
+  { checks }: RunReadiness,
+): Promise<Map<string, Html[]>> {
+  const unapplied = checks.flatMap((check) => check.unapplied ?? []);
   const { findings } = await visit.api.perform(listPayrollRunFindings);
   const acceptable = findings.filter((finding) => finding.acceptable);
   const byCheck = Map.groupBy(acceptable, ({ check }) => check);
-  const shown = (finding: Finding) => html`${textOf(finding, visit, run)} ${actionOn(finding, visit, run)}`;
+  const shown = (finding: Finding) =>
+    html`${textOf(finding, visit, run, unapplied)} ${actionOn(finding, visit, run)}`;
   return new Map([...byCheck].map(([id, ofCheck]) => [id, ofCheck.map(shown)]));
 }
 
@@ -60,9 +67,15 @@ function listOf(
 }
 
 /** Renders a finding. If it names only its employee, adds what it is based on. */
-function textOf(finding: Finding, sight: Sight, run: FindingRun): Html {
+function textOf(
+  finding: Finding,
+  sight: Sight,
+  run: FindingRun,
+  unapplied?: Parameters<typeof findingIn>[3],
+): Html {
   const { text, employee_id, ids } = finding;
-  if (ids.length === 0 || (text !== undefined && text !== employee_id)) return findingIn(finding, sight, run);
+  if (ids.length === 0 || (text !== undefined && text !== employee_id))
+    return findingIn(finding, sight, run, unapplied);
   const basis = basisOf(finding, sight);
   return text === undefined
     ? html`<span>${basis}</span>`

@@ -8,6 +8,8 @@ import { flagTexts } from '../../../formats/flags.ts';
 import { recoupText } from '../../../formats/recoup.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { dayText, plain } from '../../elements/format.ts';
+import { nameIn } from '../../elements/links.ts';
+import { type Html, html } from '../../html.ts';
 
 export type Run = ResultOf<typeof getPayrollRunOutline>;
 /** A run with its computed amounts. */
@@ -142,11 +144,12 @@ export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' 
 
 type Named = Pick<RowOf<typeof listPayrollsDue>, 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date'>;
 
-/** Names a payroll or its run: `acme, biweekly, Jul 17, 2026`, with the word off-cycle, and with its pay group. */
-export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly kind?: Run['kind'] }): string {
+/** Names a payroll or its run: `Acme, biweekly, Jul 17, 2026`, with the word off-cycle, and with its pay group. */
+export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly kind?: Run['kind'] }): Html {
   const schedule = run.kind === 'off_cycle' ? 'off-cycle' : run.pay_frequency;
   const date = run.pay_date === null ? null : dayText(run.pay_date);
-  return [employer_id, schedule, pay_group, date].filter((part) => part !== null).join(', ');
+  const rest = [schedule, pay_group, date].filter((part) => part !== null);
+  return html`<span>${nameIn('employer', employer_id)}${rest.map((part) => `, ${part}`)}</span>`;
 }
 
 /** Why an employee with a deduction is not in a run. */

@@ -4,7 +4,7 @@ import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
-import { address, idLink, runLink } from '../../elements/links.ts';
+import { address, nameable, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -46,21 +46,23 @@ export function runListPages({ page }: Console): void {
 function runTable(runs: readonly Summary[]): Html {
   const caption = 'Payroll runs, latest pay date first';
   return table(runs, { caption, stacked: true, captionHidden: true }, [
-    ['Run', ({ id }) => runLink(id), 'name'],
+    ['Run', named, 'name'],
     ['State', (run) => state(run.state)],
-    ['Employer', employerOf],
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
     ['Pay period', labels.periodOf],
     ['Lines', ({ totals }) => (totals === null ? '–' : count(totals.lines)), 'number'],
     ['Employee amount', ({ totals }) => money(totals?.member_amount), 'number'],
     ['Employer amount', ({ totals }) => money(totals?.employer_amount), 'number'],
+    ['ID', ({ id }) => html`<span class="id">${id}</span>`, 'small'],
   ]);
 }
 
-function employerOf({ employer_id, pay_frequency, pay_group, kind }: Summary): Html {
+/** Links a run by its employer and schedule. */
+function named({ id, employer_id, pay_frequency, pay_group, kind }: Summary): Html {
   const group = pay_group === null ? '' : `, ${pay_group}`;
   const schedule = pay_frequency + group + (kind === 'off_cycle' ? ', off-cycle' : '');
-  return withNote(idLink(address('/runs', { employer_id }), employer_id), schedule);
+  const link = html`<a href=${runPath(id)}>${employer_id}</a>`;
+  return withNote(nameable('employer', employer_id, link, true), schedule);
 }
 
 function nothing({ query, may }: Pick<Visit, 'query' | 'may'>): Html {
@@ -91,7 +93,7 @@ async function nextPayDates({ api, today }: Visit, employer_id: string): Promise
         (payroll) => html`
           <form hx-post="/payrolls/open">
             ${payrollFields(payroll)}
-            <button type="submit" class="quiet">${dayText(payroll.pay_date)}${schedules.length > 1 && `, ${titleOf(payroll)}`}<span class="hidden-label">${`: ${labels.nameOf(payroll)}`}</span></button>
+            <button type="submit" class="quiet">${dayText(payroll.pay_date)}${schedules.length > 1 && `, ${titleOf(payroll)}`}<span class="hidden-label">: ${labels.nameOf(payroll)}</span></button>
           </form>
         `,
       )}

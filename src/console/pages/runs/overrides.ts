@@ -40,7 +40,7 @@ export function overridePages({ page, action }: Console): void {
   page('/runs/:run_id/override', 'runs:write', async (visit) => {
     const run = await visit.api.perform(getPayrollRunOutline);
     const { id, state } = run;
-    const title = `Override an amount: ${nameOf(run)}`;
+    const title = html`Override an amount: ${nameOf(run)}`;
     if (state !== 'open') {
       const body = html`<p>${`This run is ${state}, so its amounts stay as they are. `}<a href=${runPath(id)}>Back to the run</a></p>`;
       return { title, body };

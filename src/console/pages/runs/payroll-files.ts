@@ -58,7 +58,7 @@ export function payrollFilePages(pages: Console): void {
       <div id=${OUTCOME} aria-live="polite"></div>
       ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
     `;
-    return { title: `Deductions taken: ${nameOf(run)}`, body };
+    return { title: html`Deductions taken: ${nameOf(run)}`, body };
   });
   upload(pages, taken, 'runs:write', 'file', async (uploaded) => {
     const { data, problem } = await saveReport(uploaded, fileOf(uploaded));
@@ -84,7 +84,7 @@ export function payrollFilePages(pages: Console): void {
       ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', auditPayrollRun)}
       <div id=${OUTCOME} aria-live="polite"></div>
     `;
-    return { title: `Compare with payroll: ${nameOf(run)}`, body };
+    return { title: html`Compare with payroll: ${nameOf(run)}`, body };
   });
   upload(pages, audit, 'runs:read', 'file', async (uploaded) => {
     const { api, params, filename } = uploaded;

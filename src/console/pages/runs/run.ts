@@ -233,7 +233,7 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
         ${next !== undefined && payrollAction(next, visit, 'Next payroll', alike && id)}
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
       </div>
-      ${next !== undefined && html`<p class="hint">${`Next: ${labels.nameOf(next)}.`}${alike !== undefined && ` It fails a check that you accepted here: ${titleOfCheck(sharedFinding(alike, run) ?? '')}.`}</p>`}
+      ${next !== undefined && html`<p class="hint">${'Next: '}${labels.nameOf(next)}.${alike !== undefined && ` It fails a check that you accepted here: ${titleOfCheck(sharedFinding(alike, run) ?? '')}.`}</p>`}
       ${next !== undefined && earlierThan(next, open)}
     </section>
   `;

@@ -3,7 +3,7 @@ import { listPayrollRunLines, recordTaken } from '../../../api/operations/payrol
 import { amountOf, centsOf } from '../../../money.ts';
 import { meantAmount, plainAmount, preview, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
-import { runPath } from '../../elements/links.ts';
+import { named, runPath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
@@ -36,7 +36,7 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
     return html`<p>${`${employee_id} has no lines in this run. `}<a href=${path}>Choose another employee</a></p>`;
   return html`
     <form id="paycheck-form" class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome" hx-swap="innerHTML show:top">
-      <h2 id="paycheck">${`Paycheck of ${employee_id}`}</h2>
+      <h2 id="paycheck">Paycheck of ${named('employee', employee_id)}</h2>
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
       <div class="fields">${lines.map(amountField)}</div>

@@ -5,7 +5,7 @@ import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
-import { address, idLink, runPath } from '../../elements/links.ts';
+import { address, employerRunsLink, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
@@ -86,7 +86,7 @@ export function runSummary(run: Run): Html | null {
     <section class="card" aria-label="Summary">
       ${facts([
         ['State', html`<span>${state(run.state)}${` ${labels.STATES[run.state]}`}</span>`],
-        ['Employer', idLink(address('/runs', { employer_id }), employer_id)],
+        ['Employer', employerRunsLink(employer_id)],
         ['Finalized', finalized_at && instant(finalized_at)],
         ['Finalized by', actorName(run.finalized_by)],
         ['Approved by', actorName(run.approved_by)],
@@ -115,7 +115,7 @@ export function optionsOf(run: Run, computed: labels.ComputedRun | undefined): H
       ${facts([
         ['Run ID', html`<code>${run.id}</code>`],
         ['Created', instant(run.created_at)],
-        ['Employer', idLink(address('/runs', { employer_id: run.employer_id }), run.employer_id)],
+        ['Employer', employerRunsLink(run.employer_id)],
         ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
         ['Pay frequency', run.pay_frequency],
         ['Pay group', run.pay_group ?? 'all'],

@@ -29,7 +29,7 @@ export function voidPages({ page, action }: Console): void {
       </section>
       ${await voiding(visit, run, {})}
     `;
-    return { title: `Void ${nameOf(run)}`, body };
+    return { title: html`Void ${nameOf(run)}`, body };
   });
 
   action('/runs/:run_id/void', 'runs:approve', async (act) => {

@@ -17,7 +17,7 @@ import {
   type RowList,
 } from '../../elements/editor.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
-import { address } from '../../elements/links.ts';
+import { address, nameIn } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
 import { type Api, attempt } from '../../performing.ts';
@@ -56,7 +56,7 @@ export function editorPages({ page, action }: Console): void {
     const rows = [...codes, ...(await rowsWithoutCode(api, employer_id, codes))];
     const edited = { rows: rows.length > 0 ? rows : [{}], loaded: hashOf(codes) };
     const body = codeForm({ employer_id, run }, codes, edited);
-    return { title: `Payroll codes of ${employer_id}`, body };
+    return { title: html`Payroll codes of ${nameIn('employer', employer_id)}`, body };
   });
   action(CODES.path, 'runs:write', saveCodes);
   action(`${CODES.path}/preview`, 'runs:write', async ({ api, form }) =>
@@ -72,7 +72,7 @@ export function editorPages({ page, action }: Console): void {
         ...(latest !== undefined && { recoup: recoupText(latest.recoup) }),
       },
     );
-    return { title: `Payroll policy of ${employer_id}`, body };
+    return { title: html`Payroll policy of ${nameIn('employer', employer_id)}`, body };
   });
   action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', run, ...typed } }) => {
     const body = { ...typed, recoup: recoupIn(typed.recoup ?? '1x') };

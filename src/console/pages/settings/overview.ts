@@ -15,7 +15,7 @@ import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
 import { count, counted, dayOf, dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, idLink, nameable } from '../../elements/links.ts';
+import { address, idLink, nameable, nameIn } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -62,7 +62,10 @@ export function settingPages({ page }: Console): void {
     const { employer_id } = visit.query;
     return employer_id === undefined
       ? { title: 'Payroll settings', body: await chooser(visit) }
-      : { title: `Payroll settings of ${employer_id}`, body: await ofEmployer(visit, employer_id) };
+      : {
+          title: html`Payroll settings of ${nameIn('employer', employer_id)}`,
+          body: await ofEmployer(visit, employer_id),
+        };
   });
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../../elements/editor.ts';
 import { choicesOf, field, type Place } from '../../elements/fields.ts';
 import { counted } from '../../elements/format.ts';
-import { address } from '../../elements/links.ts';
+import { address, nameIn } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
 import { type Api, attempt } from '../../performing.ts';
@@ -82,9 +82,10 @@ export function scheduleEditorPages({ page, action }: Console): void {
     const continued =
       schedule || key === null ? [] : await settings.schedulesOf(api, employer_id, yearBefore);
     const { pay_dates = [] } = schedule ?? continued.find((earlier) => settings.isFor(earlier, key)) ?? {};
+    const employer = nameIn('employer', employer_id);
     const title = schedule
-      ? `Pay schedule of ${employer_id}: ${year}, ${settings.titleOf(schedule)}`
-      : `New pay schedule of ${employer_id}`;
+      ? html`Pay schedule of ${employer}: ${year}, ${settings.titleOf(schedule)}`
+      : html`New pay schedule of ${employer}`;
     const edited = {
       year,
       frequency:

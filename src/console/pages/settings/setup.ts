@@ -7,7 +7,7 @@ import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
 import { filePath } from '../../elements/file.ts';
 import { counted, lacksScope } from '../../elements/format.ts';
-import { address, censusPath, fitsPath } from '../../elements/links.ts';
+import { address, censusPath, fitsPath, nameIn } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Page, Visit } from '../../page.ts';
@@ -53,7 +53,7 @@ async function saved(act: Act): Promise<Html | Done> {
 async function sheet(visit: Visit): Promise<Page | Done> {
   const { employer_id } = visit.query;
   if (employer_id === undefined) return { go: '/' };
-  const title = `Setup of ${employer_id}`;
+  const title = html`Setup of ${nameIn('employer', employer_id)}`;
   const payrolls = await dataOrNull(payrollsOf(visit, employer_id));
   // The census makes an employer known, so it comes first.
   if (payrolls !== null) return { title, body: await stepsAndForm(visit, employer_id, payrolls) };
@@ -218,7 +218,10 @@ async function settingsForm(
     ...((sources.length > 0 || problem !== undefined) && {
       copy_from: {
         label: 'Copy payroll codes and policy from',
-        choices: [{ value: '', label: 'None' }, ...sources.map((value) => ({ value, label: value }))],
+        choices: [
+          { value: '', label: 'None' },
+          ...sources.map((value) => ({ value, label: value, of: 'employer' as const })),
+        ],
         hint: 'An employer whose payroll system uses the same codes.',
       },
     }),
