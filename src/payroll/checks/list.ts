@@ -102,8 +102,9 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = CHECKS.map(({ l
 
 /** Creates the finders of all checks, which receive one employee at a time. Pure. */
 export function createFinders(computation: Computation) {
-  const finders = CHECKS.flatMap(({ id, look }): readonly (readonly [string, Finder<Found>, Found[]])[] =>
-    look === undefined ? NONE : [[id, look(computation), []]],
+  const finders = CHECKS.flatMap(
+    ({ id, look }): { id: string; finder: Finder<Found>; findings: Found[] }[] =>
+      look === undefined ? [] : [{ id, finder: look(computation), findings: [] }],
   );
   return {
     /** `inEffect`: the employee's deductions in effect on the run's day. */
@@ -111,11 +112,15 @@ export function createFinders(computation: Computation) {
       const regular = computed.lines.filter(({ kind }) => kind === 'regular');
       const { employee, lines, taking } = computed;
       const seen: Seen = { employee, lines, taking, regular, inEffect };
-      for (const [, finder, findings] of finders)
-        for (const finding of finder.each(seen)) findings.push(finding);
+      for (const { finder, findings } of finders) {
+        const found = finder.each(seen);
+        if (found.length > 0) findings.push(...found);
+      }
     },
     found(): FoundInRun {
-      return new Map(finders.map(([id, { atEnd }, findings]) => [id, [...findings, ...(atEnd?.() ?? NONE)]]));
+      return new Map(
+        finders.map(({ id, finder, findings }) => [id, [...findings, ...(finder.atEnd?.() ?? NONE)]]),
+      );
     },
   };
 }

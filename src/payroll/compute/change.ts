@@ -44,10 +44,15 @@ type Contents = Parameters<typeof hasSameElection>[0];
 function contentsOf({ account, election }: Line): Contents {
   const { line_of_coverage, taxability } = account;
   const { coverage_type, period, member_contribution, employer_contribution } = election;
-  return {
-    ...{ line_of_coverage, taxability, coverage_type, period },
-    ...{ member_contribution, employer_contribution },
-  } as Contents;
+  const contents = {
+    line_of_coverage,
+    taxability,
+    coverage_type,
+    period,
+    member_contribution,
+    employer_contribution,
+  };
+  return contents as Contents;
 }
 
 /** Returns why the amounts of the same election differ, if they do for more than the cents of a closing check. */
@@ -74,16 +79,14 @@ function isOfShares(terms: RunTerms, { shares, flags }: Line): boolean {
 
 /**
  * Compares a deduction that began with the only deduction of its line of coverage that ended, and that payroll need not
- * stop because both have the same codes and taxability.
+ * stop because both have the same codes and taxability. `ended`: the lines of the previous run without a line in this one.
  */
 export function compareReplaced(
   computation: Computation,
   employee: RunEmployee,
   regular: readonly Line[],
+  ended: ReadonlyMap<string, Line>,
 ): void {
-  const ended = continuingLines(employee);
-  for (const { account } of regular) ended.delete(account.deduction_id);
-  if (ended.size === 0) return;
   const begun = regular.filter(({ compared }) => compared?.change === 'new');
   for (const line of begun) {
     const { account, codes } = line;
@@ -108,21 +111,20 @@ export function compareReplaced(
 }
 
 /**
- * Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop.
+ * Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop. `ended`:
+ * as for `compareReplaced`, which ran before.
  */
 export function stoppedLines(
   computation: Computation,
   employee: RunEmployee,
   regular: readonly Line[],
+  ended: ReadonlyMap<string, Line>,
 ): Line[] {
   const { membership } = employee;
   if (!membership.isIn && UNCLEAR.some((reason) => reason === membership.why)) return [];
-  const stopped = continuingLines(employee);
-  for (const line of regular) {
-    stopped.delete(line.account.deduction_id);
-    stopped.delete(line.compared?.replaces_deduction_id ?? '');
-  }
-  return [...stopped.values()].flatMap((before) => {
+  const replaced = new Set(regular.map(({ compared }) => compared?.replaces_deduction_id));
+  return [...ended.values()].flatMap((before) => {
+    if (replaced.has(before.account.deduction_id)) return [];
     const why = whyStopped(computation, employee, before.account.deduction_id);
     return why === null ? [] : [stoppedLine(before, why)];
   });

@@ -1,7 +1,7 @@
 /** Computes a run from the ledger, some employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
 import { byText, LINE_KINDS, type Line } from '../calculation/line.ts';
-import { compareReplaced, stoppedLines } from './change.ts';
+import { compareReplaced, continuingLines, stoppedLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type Reading, readEmployees } from './employees.ts';
 import { type Begun, takeItemsOf, unitsInRun } from './items-in-run.ts';
@@ -34,10 +34,13 @@ export async function* computeRun(
 }
 
 function linesOfPaycheck(computation: Computation, employee: RunEmployee): Line[] {
-  const lines = regularLines(computation, employee);
-  compareReplaced(computation, employee, lines);
-  lines.push(...stoppedLines(computation, employee, lines));
-  return lines;
+  const before = continuingLines(employee);
+  const lines = regularLines(computation, employee, before);
+  for (const { account } of lines) before.delete(account.deduction_id);
+  // Most employees keep their deductions.
+  if (before.size === 0) return lines;
+  compareReplaced(computation, employee, lines, before);
+  return [...lines, ...stoppedLines(computation, employee, lines, before)];
 }
 
 /** By kind, line of coverage, deduction, and the earlier run and open item that the line settles. */

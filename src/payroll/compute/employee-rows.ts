@@ -84,5 +84,7 @@ function reasonOf({ kind, compared, flags }: Line): DifferenceReason | null {
 }
 
 function totalOf(lines: readonly Line[]): Sides {
-  return lines.map(({ amounts }) => amounts).reduce(plus, NOTHING);
+  let total = NOTHING;
+  for (const { amounts } of lines) total = plus(total, amounts);
+  return total;
 }

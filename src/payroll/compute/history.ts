@@ -56,8 +56,13 @@ export function contentOn(
 
 /** Returns the position of the newest version, assignment or version of a deduction that may replace it. */
 export function newestFact({ versions, assignments, successors }: History): number {
-  const last = (facts: readonly { position: number }[]) => facts.at(-1)?.position ?? 0;
-  return Math.max(last(versions), last(assignments), ...successors.map(last));
+  let newest = Math.max(lastPosition(versions), lastPosition(assignments));
+  for (const successor of successors) newest = Math.max(newest, lastPosition(successor));
+  return newest;
+}
+
+function lastPosition(facts: readonly { position: number }[]): number {
+  return facts.at(-1)?.position ?? 0;
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */

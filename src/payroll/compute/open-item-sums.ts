@@ -9,6 +9,8 @@ export function createOpenItemSums() {
   const kinds = new Map<ItemKind, { employees: number; items: number; outstanding: Sides }>();
   return {
     add({ left }: Taking): void {
+      // Most employees have no items.
+      if (left.length === 0) return;
       for (const [kind, ofKind] of Map.groupBy(left, ({ item }) => item.identity.kind)) {
         const { employees, items, outstanding } = kinds.get(kind) ?? {
           ...{ employees: 0, items: 0, outstanding: NOTHING },

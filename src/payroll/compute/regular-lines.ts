@@ -3,19 +3,25 @@ import type { PayFrequency } from '../../contract/employee.ts';
 import { sidesOf } from '../calculation/items.ts';
 import type { Election, Line } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
-import { comparedWith, continuingLines } from './change.ts';
+import { comparedWith } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
 import { overriddenAmounts } from './overrides.ts';
 import { type CheckAmounts, checkAmounts } from './shares.ts';
 
-/** Returns the lines of the deductions in effect, or overridden, for an employee who is in the run. */
-export function regularLines(computation: Computation, employee: RunEmployee): Line[] {
+/**
+ * Returns the lines of the deductions in effect, or overridden, for an employee who is in the run. `before`: the lines of the
+ * previous run by deduction.
+ */
+export function regularLines(
+  computation: Computation,
+  employee: RunEmployee,
+  before: ReadonlyMap<string, Line>,
+): Line[] {
   const { employeeId, membership, histories } = employee;
   const lines: Line[] = [];
   if (!membership.isIn) return lines;
-  const before = continuingLines(employee);
   for (const history of histories) {
     const override = overriddenAmounts(computation, employee, history);
     const check = override ?? checkAmounts(computation, computation, employee, history, employee);

@@ -40,7 +40,10 @@ export function reopenedRuns({ earlier }: Payout, employee: Payee): Reopened {
 
 /** Returns the position of the newest fact of an employee. */
 function newestPosition({ employments, histories }: Payee): number {
-  return Math.max(0, ...employments.map(({ position }) => position), ...histories.map(newestFact));
+  let newest = 0;
+  for (const { position } of employments) newest = Math.max(newest, position);
+  for (const history of histories) newest = Math.max(newest, newestFact(history));
+  return newest;
 }
 
 /** Reports whether a run was a final check, or has the pay date of a share that one took, even if it was voided. */

@@ -68,11 +68,11 @@ export function createSummary(computation: Computation) {
     /** Adds an employee, and returns the lines as JSON. */
     add(computed: EmployeeLines): string {
       const { employee, lines } = computed;
-      const inEffect = employee.histories.filter(
-        (history) =>
-          stateFor(history, employee.employeeId, computation.day) !== null &&
-          [null, run.employer_id].includes(assignedIn(history, run)),
-      );
+      const inEffect = employee.histories.filter((history) => {
+        if (stateFor(history, employee.employeeId, computation.day) === null) return false;
+        const assigned = assignedIn(history, run);
+        return assigned === null || assigned === run.employer_id;
+      });
       if (employee.membership.isIn) employees += 1;
       if (inEffect.length > 0) notInRun.add(employee);
       finders.add(

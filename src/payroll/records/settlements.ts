@@ -10,6 +10,8 @@ export type Settlement = Selectable<Tables['run_settlements']>;
 /** Returns the rows of an employee's lines. */
 export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settlement[] {
   return lines.flatMap(({ account, amounts, settles, shares }): Settlement[] => {
+    // Most lines settle nothing.
+    if (settles === null && shares === null) return [];
     const of = { freeze_id, employee_id: account.employee_id, deduction_id: account.deduction_id };
     if (settles === null) {
       const share = { ...of, kind: 'share' as const, earlier_run_id: null };
