@@ -108,7 +108,8 @@ export async function attendanceOf(
 
 export type FrozenEmployee<Lines> = { employeeId: string; rosterPosition: number | null; lines: Lines };
 
-const FROZEN_AT_ONCE = 500;
+/** Employees that are read at once. Most lists of lines end within the first. */
+const AT_ONCE = { first: 50, most: 500 };
 
 /** Yields the frozen lines of a run by employee, in the order of their ids. `read` returns the lines of a row. */
 export async function* readFrozenLines<Lines>(
@@ -117,14 +118,14 @@ export async function* readFrozenLines<Lines>(
   after: string,
   read: (row: StoredLines) => Lines,
 ): AsyncGenerator<FrozenEmployee<Lines>[]> {
-  for (let last = after; ; ) {
+  for (let [last, limit] = [after, AT_ONCE.first]; ; limit = Math.min(2 * limit, AT_ONCE.most)) {
     const rows = await db
       .selectFrom('run_employees')
       .selectAll()
       .where('freeze_id', '=', freezeId)
       .where('employee_id', '>', last)
       .orderBy('employee_id')
-      .limit(FROZEN_AT_ONCE)
+      .limit(limit)
       .execute();
     if (rows.length > 0) {
       yield rows.map((row) => ({
@@ -133,7 +134,7 @@ export async function* readFrozenLines<Lines>(
         lines: read(row),
       }));
     }
-    if (rows.length < FROZEN_AT_ONCE) return;
+    if (rows.length < limit) return;
     last = rows.at(-1)?.employee_id as string;
     await new Promise(setImmediate);
   }
