@@ -1,4 +1,5 @@
 /** Finalizes a run: freezes its lines, options, pay dates, roster rows, rules and the ledger's position. */
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptableFinding, ReadinessReport, RememberedFinding } from '../../checks.ts';
 import type { SharedNow } from '../../database/engine.ts';
@@ -35,7 +36,7 @@ import {
   setFinalized,
   storedRun,
 } from '../records/runs.ts';
-import { insertSettlements, settlementsOf } from '../records/settlements.ts';
+import { insertSettlements, type Settlement, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import {
   type Acceptance,
@@ -97,7 +98,7 @@ async function finalizeOpen(
   const { sharedNow } = finalizing;
   const runId = stored.run_id;
   const computation = await beginComputation(db, runId, bodyOf(stored));
-  const freezeId = await beginFreeze(db, computation.basis.earlier, sharedNow);
+  const freezeId = randomUUID();
   try {
     const frozen = await writeLines(db, computation, freezeId, sharedNow);
     const reviewed = await review(db, computation, frozen.summary, finalizing, checkReadiness);
@@ -139,7 +140,7 @@ async function findOpen(
 /** A written freeze: the number of its rows, the summary of its lines, and the columns for the basis. */
 type Frozen = { freezeId: string; rows: number; summary: Summary; basis: ReturnType<typeof columnsOfBasis> };
 
-/** Writes the lines and settlements of a run under a freeze. */
+/** Writes the lines and settlements of a run under a freeze, which begins with its first page: each commit waits for the disk. */
 async function writeLines(
   db: Db,
   computation: Computation,
@@ -148,20 +149,30 @@ async function writeLines(
 ): Promise<Frozen> {
   const { basis } = computation;
   let rows = basis.earlier.length;
+  let isBegun = false;
+  const write = async (lines: readonly unknown[][], settlements: readonly Settlement[]): Promise<void> => {
+    await transact(db, async (trx) => {
+      if (isBegun) await renewFreeze(trx, freezeId, sharedNow);
+      else await beginFreeze(trx, freezeId, basis.earlier, sharedNow);
+      await insertLines(trx, lines);
+      await insertSettlements(trx, settlements);
+    });
+    isBegun = true;
+    rows += lines.length + settlements.length;
+  };
   const summary = await summarize(db, computation, async (page, texts) => {
     const lines = page.flatMap(({ employee: { employeeId, membership }, lines }, index) => {
       const position = membership.isIn ? membership.employment.position : null;
       const isWritten = membership.isIn || lines.length > 0;
       return isWritten ? [[freezeId, employeeId, position, texts[index]]] : [];
     });
-    const settlements = page.flatMap(({ lines }) => settlementsOf(freezeId, lines));
-    await transact(db, async (trx) => {
-      await renewFreeze(trx, freezeId, sharedNow);
-      await insertLines(trx, lines);
-      await insertSettlements(trx, settlements);
-    });
-    rows += lines.length + settlements.length;
+    await write(
+      lines,
+      page.flatMap(({ lines }) => settlementsOf(freezeId, lines)),
+    );
   });
+  // An employer may have no employees.
+  if (!isBegun) await write([], []);
   // Hashed before the transaction that makes the run final, because a basis may be megabytes.
   return { freezeId, rows, summary, basis: columnsOfBasis(basis) };
 }

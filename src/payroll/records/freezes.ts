@@ -3,7 +3,6 @@
  * freeze's row and need its state `writing`. A clean-up that takes it for abandoned, because its process died, took too
  * long or a clock was changed, marks the row first: the run then stays open, and its caller tries again.
  */
-import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { ago } from '../../checks.ts';
 import { isOneOf } from '../../database/bulk.ts';
@@ -16,15 +15,16 @@ import { type Input, insertInputs } from './inputs.ts';
 /** The longest time between two pages: each is computed and written in milliseconds, or seconds on a busy machine. */
 const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
-/** Begins a freeze with the inputs of its run, and returns its id. */
-export async function beginFreeze(db: Db, inputs: readonly Input[], sharedNow: SharedNow): Promise<string> {
-  const freeze_id = randomUUID();
-  await transact(db, async (trx) => {
-    const renewed_at = (await sharedNow(trx)).toISOString();
-    await trx.insertInto('run_freezes').values({ freeze_id, state: 'writing', renewed_at }).execute();
-    await insertInputs(trx, freeze_id, inputs);
-  });
-  return freeze_id;
+/** Begins a freeze with the inputs of its run. */
+export async function beginFreeze(
+  trx: Trx,
+  freeze_id: string,
+  inputs: readonly Input[],
+  sharedNow: SharedNow,
+): Promise<void> {
+  const renewed_at = (await sharedNow(trx)).toISOString();
+  await trx.insertInto('run_freezes').values({ freeze_id, state: 'writing', renewed_at }).execute();
+  await insertInputs(trx, freeze_id, inputs);
 }
 
 /** The tables whose rows are written under a freeze. */
