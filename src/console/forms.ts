@@ -11,6 +11,7 @@ import { Refusal } from '../api/problem.ts';
 import { isCodedError } from '../errors.ts';
 import { count } from './elements/format.ts';
 import type { Html } from './html.ts';
+import { showNames } from './names.ts';
 import { type Console, type Done, sendResult, type Visit, visitOf } from './page.ts';
 
 /** The largest form is a list of 530 rows with four fields each. */
@@ -69,7 +70,9 @@ export function upload(
       const { fields, small, part } = await readUpload(request, file).catch(rethrowCutOff);
       const content = Readable.from(withCutOff(part.file), { objectMode: false });
       const { filename } = part;
-      result = await act({ ...visitOf(request, parts), fields, small, filename, file: content });
+      const visit = visitOf(request, parts);
+      const done = await act({ ...visit, fields, small, filename, file: content });
+      result = 'go' in done ? done : await showNames(done, visit);
     } finally {
       // A browser reads no response before it has sent the whole form.
       request.raw.unpipe();

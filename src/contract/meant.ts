@@ -186,20 +186,54 @@ function meantSsn(written: string): string | null {
 
 /** Other words for the contract's values, without blanks and punctuation. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  full_time: ['f', 'ft', 'full', 'regularfulltime', 'fulltimeregular'],
-  part_time: ['p', 'pt', 'part', 'regularparttime', 'parttimeregular'],
+  full_time: [
+    ...['f', 'ft', 'rft', 'full', 'regularfulltime', 'fulltimeregular'],
+    ...['salariedfulltime', 'hourlyfulltime', 'fulltimesalaried', 'fulltimehourly'],
+  ],
+  part_time: [
+    ...['p', 'pt', 'rpt', 'part', 'regularparttime', 'parttimeregular'],
+    ...['salariedparttime', 'hourlyparttime', 'parttimesalaried', 'parttimehourly'],
+  ],
   variable_hours: ['v', 'vh', 'variable', 'variablehour'],
   weekly: ['w', 'wk', 'week', 'everyweek', '52'],
   biweekly: ['b', 'bw', 'everytwoweeks', 'every2weeks', 'everyotherweek', 'fortnightly', '26'],
   semimonthly: ['s', 'sm', 'twiceamonth', 'twicemonthly', 'twicepermonth', '24'],
   monthly: ['m', 'mo', 'month', 'everymonth', '12'],
-  annually: ['a', 'y', 'annual', 'peryear', 'perannum', 'year', 'yearly', 'yr', 'salary', 'salaried'],
-  hourly: ['h', 'hr', 'hour', 'perhour'],
+  annually: [
+    'a',
+    'y',
+    'annual',
+    'peryear',
+    'perannum',
+    'year',
+    'yearly',
+    'yr',
+    's',
+    'salary',
+    'salaried',
+    'annualsalary',
+  ],
+  hourly: ['h', 'hr', 'hour', 'perhour', 'hourlyrate'],
   male: ['m', 'man'],
   female: ['f', 'woman'],
   pre_tax: ['pre', 'beforetax', 'section125', 'sec125', '125'],
   post_tax: ['post', 'aftertax'],
-  medical: ['med', 'health'],
+  medical: ['med', 'health', 'medicalinsurance', 'healthinsurance'],
+  dental: ['den', 'dentalinsurance'],
+  vision: ['vis', 'visioninsurance'],
+  life: ['basiclife', 'lifeinsurance', 'grouplife'],
+  voluntary_life: ['vollife', 'voluntarytermlife'],
+  accidental_death: ['add', 'basicadd', 'accidentaldeathanddismemberment'],
+  voluntary_accidental_death: ['voladd', 'voluntaryadd'],
+  voluntary_critical_illness: ['criticalillness'],
+  healthcare_fsa: ['medicalfsa', 'healthfsa', 'fsamedical', 'fsahealthcare'],
+  dependent_care_fsa: ['dependentcare', 'dcfsa', 'fsadependentcare'],
+  limited_purpose_fsa: ['lpfsa', 'limitedfsa'],
+  member: ['employee', 'ee', 'employeeonly', 'eeonly', 'single', 'individual', 'self'],
+  member_spouse: ['employeespouse', 'employeeandspouse', 'eespouse', 'eeandspouse', 'eesp'],
+  member_child: ['employeechild', 'employeeandchild', 'eechild', 'employee1child', 'ee1child'],
+  member_children: ['employeechildren', 'employeeandchildren', 'eechildren', 'eeandchildren', 'eech'],
+  member_family: ['family', 'fam', 'employeefamily', 'employeeandfamily', 'eefamily', 'eefam'],
   true: ['t', 'y', 'yes', '1'],
   false: ['f', 'n', 'no', '0'],
   hsa: ['healthsavingsaccount'],
@@ -221,10 +255,12 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 
 /** Returns the one of `values` that a text means: `Full Time`, `FT` and `F` are full_time, and `Texas` and `tx` are TX. */
 export function meantChoice(values: readonly unknown[], written: string): string | null {
-  const word = folded(written);
-  if (word === '') return null;
+  // `Full time (30+ hours per week)`, but also `Child(ren)`.
+  const note = written.endsWith(')') ? written.indexOf(' (') : -1;
+  const words = [written, written.slice(0, Math.max(0, note))].map(folded).filter((word) => word !== '');
   const isMeant = (value: unknown): value is string =>
-    typeof value === 'string' && (folded(value) === word || (SYNONYMS[value]?.includes(word) ?? false));
+    typeof value === 'string' &&
+    words.some((word) => folded(value) === word || (SYNONYMS[value]?.includes(word) ?? false));
   return values.find(isMeant) ?? null;
 }
 

@@ -30,6 +30,9 @@ export function proposeFormat(
   const earlier = new Map(before?.columns.map((column) => [headerKey(column.header), column]));
   let format = null as FileFormat | null;
   const totals = new Map<string, Set<string>>();
+  const notes = new Map<string, Set<string>>();
+  const dependents = new Map<string, Set<string>>();
+  let relationships: ReadonlySet<string> = new Set();
   const outside = new Map<string, Set<string>>();
   const find: FormatFinder = {
     isColumn: (cell) =>
@@ -39,6 +42,7 @@ export function proposeFormat(
       usualMatch(cell, names, words) !== null,
     sheet: before?.sheet ?? null,
     formatFor(header) {
+      relationships = new Set(header.filter((name) => RELATIONSHIPS.has(folded(name))));
       const { constants, id_prefix, leave_out } = before ?? EMPTY_FORMAT;
       const fields = fieldsOf(header, kind, (name) => earlier.get(headerKey(name))?.field);
       const columns = [...new Set(header)].flatMap((name) => {
@@ -59,9 +63,16 @@ export function proposeFormat(
       };
       return format;
     },
-    foundTotal(header, text) {
-      const words = totals.get(header) ?? new Set();
-      totals.set(header, words.add(`${totalIn(text)}*`));
+    foundTotal: (header, text) => noteValue(totals, header, `${totalIn(text)}*`),
+    isNote(header, text) {
+      const [words] = NOTE.exec(text) ?? [];
+      if (words !== undefined) noteValue(notes, header, `${words}*`);
+      return words !== undefined;
+    },
+    isDependent(header, text) {
+      if (!relationships.has(header) || !DEPENDENT.test(folded(text))) return false;
+      noteValue(dependents, header, text.trim());
+      return true;
     },
     isOutside(field, header, value) {
       const code = bareOf(value);
@@ -88,6 +99,8 @@ export function proposeFormat(
         leave_out: [
           ...format.leave_out,
           ...entriesOf(totals, 'Totals'),
+          ...entriesOf(notes, 'Notes'),
+          ...entriesOf(dependents, 'Dependents'),
           ...entriesOf(outside, 'Codes outside the integration'),
         ],
       };
@@ -95,9 +108,26 @@ export function proposeFormat(
   };
 }
 
+/** Two words, or one before a colon, are no ID: `Report generated`, `Records:`. */
+const NOTE = /^\p{L}+(?:(?: \p{L}+)+|:)/u;
+
+const RELATIONSHIPS: ReadonlySet<string> = new Set([
+  ...['relationship', 'relation', 'relationshiptype', 'relationshiptoemployee', 'membertype'],
+]);
+const DEPENDENT =
+  /^(?:spouse|husband|wife|child|son|daughter|step|dependent|domesticpartner|partner|exspouse)/;
+
+function noteValue(values: Map<string, Set<string>>, header: string, value: string): void {
+  values.set(header, (values.get(header) ?? new Set()).add(value));
+}
+
 function entriesOf(valuesByHeader: ReadonlyMap<string, ReadonlySet<string>>, reason: string) {
   return [...valuesByHeader].map(([header, values]) => ({ header, values: [...values], reason }));
 }
+
+const WHOLE_NAMES: ReadonlySet<string> = new Set([
+  ...['name', 'fullname', 'employeename', 'payrollname', 'workername', 'employee'],
+]);
 
 /** A format to check, with the problems of the file that it leaves. */
 export type Tried = ReturnType<typeof tried>;
@@ -110,11 +140,17 @@ export function tried(
 ) {
   const format = proposal.formatAfter(repairs);
   const unread = format?.columns.filter(({ field }) => field === null).map(({ header }) => header) ?? [];
-  const named = problems.map((problem) =>
-    problem.rule === MISSING_COLUMN && constants.some((field) => field === problem.path)
-      ? { ...problem, rule: `${MISSING_COLUMN}, which a constant of the file format can replace` }
-      : problem,
-  );
+  const whole = unread.find((header) => WHOLE_NAMES.has(folded(header)));
+  const named = problems.map((problem) => {
+    if (problem.rule !== MISSING_COLUMN) return problem;
+    if (constants.some((field) => field === problem.path))
+      return { ...problem, rule: `${MISSING_COLUMN}, which a constant of the file format can replace` };
+    if (whole === undefined || !/^(?:first|last)_name$/.test(problem.path)) return problem;
+    return {
+      ...problem,
+      rule: `${MISSING_COLUMN}: "${whole}" has whole names, so add the first and the last name to the export as columns of their own`,
+    };
+  });
   return { format, unread, valid: problem_count === 0, problem_count, problems: named, repairs };
 }
 
@@ -151,9 +187,11 @@ function fieldsOf(
   return fields;
 }
 
-/** Returns the period of pay rates that the name of their column states. */
+/** Returns the period that the name of the column of pay rates or contributions states. */
 function periodIn(fields: ReadonlyMap<string, string>): Record<string, string> {
   const [name = ''] = [...fields].find(([, field]) => field === 'pay_rate[0].amount') ?? [];
+  const [contribution = ''] = [...fields].find(([, field]) => field === 'member_contribution') ?? [];
+  if (/month/i.test(contribution)) return { period: 'monthly' };
   const period = /annual|salary|year/i.test(name) ? 'annually' : /hour/i.test(name) ? 'hourly' : null;
   return period === null ? {} : { 'pay_rate[0].period': period };
 }

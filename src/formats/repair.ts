@@ -1,9 +1,8 @@
 /** Reads a file through its format: yields rows in the contract's form, and reports every change of a value. */
-import { compile } from '../contract/check.ts';
-import { type Meaning, meantFor } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { isAppError } from '../errors.ts';
 import { unreadable, unreadableFor } from './bytes.ts';
+import { cellRepair } from './cell-repair.ts';
 import {
   asWritten,
   bareOf,
@@ -17,16 +16,8 @@ import {
   totalIn,
   withoutBlanks,
 } from './csv.ts';
-import {
-  type FileFormat,
-  type FileKind,
-  headerKey,
-  type RepairRule,
-  schemaOf,
-  withPrefix,
-} from './file-format.ts';
+import { type FileFormat, type FileKind, headerKey, type RepairRule, withPrefix } from './file-format.ts';
 import { type FileForm, fileRows } from './file-rows.ts';
-import { DAYS_BETWEEN_SYSTEMS } from './workbook/cell-text.ts';
 import type { WorkbookRow } from './workbook/rows.ts';
 import type { Merged } from './workbook/sheet.ts';
 
@@ -71,6 +62,10 @@ export type FormatFinder = {
   formatFor(header: readonly string[]): FileFormat | null;
   /** For a proposal: receives the cell that names a total, whose row is left out. Changes need no confirmation then. */
   foundTotal?(header: string, text: string): void;
+  /** For a proposal: reports whether the only value of a row is a note, which leaves it out. */
+  isNote?(header: string, text: string): boolean;
+  /** For a proposal: reports whether a value shows that a row is of a dependent, which leaves it out. */
+  isDependent?(header: string, text: string): boolean;
   /** For a proposal: reports whether a value leaves its row out. */
   isOutside?(field: string, header: string, value: string): boolean;
 };
@@ -172,7 +167,7 @@ async function* repairedRecords(
   repairs: Repairs,
 ): AsyncGenerator<CsvRecord> {
   const { find } = reading;
-  let plan: Plan | null = null;
+  let plan = null as Plan | null;
   let above: WorkbookRow[] = [];
   const begin = (row: WorkbookRow): Plan => {
     try {
@@ -182,22 +177,34 @@ async function* repairedRecords(
       throw error;
     }
   };
+  const columnsIn = ({ record }: WorkbookRow) => record.filter(find.isColumn).length;
+  /** Begins with a row as the header. Rows below it may have come already. */
+  const startAt = function* (at: number): Generator<CsvRecord> {
+    const row = above[at] as WorkbookRow;
+    const begun = begin(row);
+    plan = begun;
+    repairs.header_line = row.line;
+    yield { cells: begun.fields, line: row.line, broken: null, idProblems: [] };
+    yield* above.slice(at + 1).flatMap((later) => begun.read(later) ?? []);
+    above = [];
+  };
+  /** Without a row of several names, the header is the first one with most of them. */
+  const likeliest = () => {
+    const counts = above.map(columnsIn);
+    return counts.indexOf(Math.max(...counts));
+  };
   for await (const row of rows) {
     if (!withoutBlanks(row.record, plan?.header.names.length ?? 0)) continue;
     if (plan === null) {
       above.push(row);
-      if (row.record.filter(find.isColumn).length < 2 && above.length < ROWS_ABOVE_HEADER) continue;
-      plan = begin(row);
-      repairs.header_line = row.line;
-      yield { cells: plan.fields, line: row.line, broken: null, idProblems: [] };
-      above = [];
+      if (columnsIn(row) > 1) yield* startAt(above.length - 1);
+      else if (above.length === ROWS_ABOVE_HEADER) yield* startAt(likeliest());
       continue;
     }
     const record = plan.read(row);
     if (record !== null) yield record;
   }
-  // Without a header, the first row is refused as one.
-  if (plan === null && above[0] !== undefined) begin(above[0]);
+  if (plan === null && above.length > 0) yield* startAt(likeliest());
   if (plan === null) throw unreadableFor([{ path: '', rule: 'is empty: a file begins with a header' }]);
   const unconfirmed = repairs.changes.filter(({ confirmed }) => !confirmed);
   if (find.foundTotal !== undefined || unconfirmed.length === 0) return;
@@ -243,6 +250,13 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
   const constants = Object.entries(format.constants);
   const isLeftOut = leavingOut(format, keys, repairs);
   type Column = (typeof columns)[number];
+  /** A row of no employee. */
+  const isOther = (cells: readonly string[]): boolean => {
+    if (find.isNote === undefined || find.isDependent === undefined) return false;
+    const [at = 0, another] = cells.flatMap((cell, index) => (cell.trim() === '' ? [] : [index]));
+    if (another === undefined) return find.isNote(header.names[at] ?? '', cells[at] ?? '');
+    return header.names.some((name, index) => find.isDependent?.(name, cells[index] ?? ''));
+  };
   const isOutside = ({ field, index }: Column, cells: readonly string[]): boolean =>
     find.isOutside?.(field, header.names[index] as string, cells[index] ?? '') === true;
 
@@ -257,6 +271,7 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
         find.foundTotal(header.names[index] ?? '', cells[index] as string);
         return null;
       }
+      if (isOther(cells)) return null;
       const broken = brokenRow(cells, header, TOTAL_RULE) ?? brokenCell(row, columns);
       if (broken === null && columns.some((column) => isOutside(column, cells))) return null;
       repairs.rows += 1;
@@ -332,57 +347,5 @@ function leavingOut({ leave_out }: FileFormat, keys: readonly string[], repairs:
     const rule = rules.find(({ index, isMatch }) => isMatch(headerKey(cells[index] ?? '')));
     if (rule !== undefined) rule.counted.rows += 1;
     return rule !== undefined;
-  };
-}
-
-/** Words for no value, in fields whose values are not names. */
-const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
-
-/** Zeros, words and masks instead of an SSN. */
-const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
-
-/** Spreadsheets mark a number that is stored as a text. */
-const TEXT_MARK = /^="([^"]*)"$/;
-
-/** What the contract allows in any form, so a text that it accepts may have lost its zeros. */
-const ALWAYS_READ: ReadonlySet<unknown> = new Set<Meaning>(['ssn', 'zip', 'phone']);
-
-type Repaired = { value: string; rule: RepairRule | null };
-
-/** Remembers what repeated values mean. Most columns have few different ones. */
-const REMEMBERED_MAX = 1_000;
-
-type Dates = { today: string; is1904: boolean };
-
-function cellRepair(kind: FileKind, field: string, { today, is1904 }: Dates): (cell: string) => Repaired {
-  const schema = schemaOf(kind, field);
-  const { meant, format, enum: values } = (schema ?? {}) as Record<string, unknown>;
-  const checker = schema === undefined ? null : compile(schema);
-  const hasMeaning = meant !== undefined || format !== undefined || values !== undefined;
-  const isOptional = !kind.required.includes(field);
-  const read = (cell: string): Repaired => {
-    const bare = bareOf(bareOf(cell).replace(TEXT_MARK, '$1'));
-    const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
-    if (!hasMeaning || checker === null) return written;
-    if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
-    // Otherwise, the rule `ssn` adds zeros at the front.
-    if (meant === 'ssn' && NO_SSN.test(bare)) return { value: '', rule: 'no-value' };
-    const asIn1900 = meantFor(schema as object, bare, today);
-    const isLater = is1904 && asIn1900?.rule === 'date-serial';
-    const repaired = isLater
-      ? meantFor(schema as object, String(Number(bare) + DAYS_BETWEEN_SYSTEMS), today)
-      : asIn1900;
-    // A column with a day before its month may have other dates that were read month first.
-    if (repaired !== null && repaired.rule !== 'date-day-first') return repaired;
-    if (isOptional && NO_VALUE.test(bare)) return { value: '', rule: 'no-value' };
-    return written;
-  };
-  const remembered = new Map<string, Repaired>();
-  return (cell) => {
-    let repaired = remembered.get(cell);
-    if (repaired !== undefined) return repaired;
-    repaired = read(cell);
-    if (remembered.size < REMEMBERED_MAX) remembered.set(cell, repaired);
-    return repaired;
   };
 }

@@ -14,8 +14,29 @@ const OTHER_WORDS: OtherWords = {
   first_name: ['givenname', 'forename', 'fname', 'first'],
   last_name: ['surname', 'familyname', 'lname', 'last'],
   dob: ['dateofbirth', 'birthdate', 'birthday', 'born', 'birth'],
-  line1: ['street', 'streetaddress', 'street1', 'streetaddress1', 'address', 'address1', 'addressline1'],
-  line2: ['address2', 'addressline2', 'street2', 'streetaddress2', 'apt', 'apartment', 'unit', 'suite'],
+  line1: [
+    'street',
+    'streetaddress',
+    'street1',
+    'streetaddress1',
+    'address',
+    'address1',
+    'addressline1',
+    'streetline1',
+    'streetaddressline1',
+  ],
+  line2: [
+    'address2',
+    'addressline2',
+    'street2',
+    'streetaddress2',
+    'apt',
+    'apartment',
+    'unit',
+    'suite',
+    'streetline2',
+    'streetaddressline2',
+  ],
   city: ['town', 'citytown'],
   state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
   zip_code: ['zip', 'postcode', 'postalcode', 'zippostalcode', 'zippostal'],
@@ -30,20 +51,32 @@ const OTHER_WORDS: OtherWords = {
   hours_worked: [
     ...['hoursperweek', 'weeklyhours', 'hoursweek', 'scheduledhours', 'standardhours', 'standardweeklyhours'],
     ...['scheduledweeklyhours', 'defaulthours', 'workhours', 'hours'],
+    ...['scheduledworkhours', 'hoursworkedperweek'],
   ],
   amount: [
     ...['payrate', 'rate', 'rateofpay', 'pay', 'salary', 'wage', 'annualsalary', 'hourlyrate', 'annualrate'],
     ...['basepay', 'baserate', 'basesalary', 'compensation', 'payrateamount', 'annualcompensation'],
     ...['regularpayrate', 'regularpayrateamount', 'compensationrate', 'payamount', 'rate1', 'baserate1'],
     ...['amounttaken', 'memberamount', 'employeeamount', 'eeamount', 'deductionamount'],
+    ...['rateamount', 'regularrate'],
   ],
   period: [
     ...['paytype', 'payperiod', 'per', 'ratetype', 'rateper', 'paybasis'],
     ...['compensationtype', 'payrateperiod'],
+    ...[
+      'ratedescription',
+      'regularpayratedescription',
+      'compensationperiod',
+      'compensationtimeperiod',
+      'paidper',
+      'salarybasis',
+      'salaryorhourly',
+    ],
   ],
   effective_start: [
     ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
     ...['compensationeffectivedate', 'salaryeffectivedate', 'effectivedate'],
+    ...['compeffectivedate', 'baserateeffectivedate', 'payrateeffective'],
   ],
   employment_status: [
     ...['employmenttype', 'employeetype', 'workercategory', 'workercategorydescription'],
@@ -58,8 +91,18 @@ const OTHER_WORDS: OtherWords = {
     ...['personalmobile', 'mobilenumber', 'mobilephonenumber', 'phoneno', 'telephonenumber'],
   ],
   termination_date: ['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate'],
-  biological_sex: ['sex', 'gender'],
-  pay_frequency: ['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
+  biological_sex: ['sex', 'gender', 'legalsex', 'birthsex'],
+  pay_frequency: [
+    'frequency',
+    'freq',
+    'payfreq',
+    'paycycle',
+    'payschedule',
+    'payfrequencydescription',
+    'payrollfrequency',
+    'payschedulefrequency',
+    'payperiodfrequency',
+  ],
   job_title: ['title', 'job', 'position', 'occupation', 'jobtitledescription', 'positiontitle'],
   member_contribution: ['employeecontribution', 'eecontribution', 'eeamount', 'deductionamount', 'rate'],
   employer_contribution: ['ercontribution', 'eramount', 'employeramount'],
@@ -95,7 +138,7 @@ type Usual = { readonly name: string; readonly rank: number };
 /** Returns the name that is written alike or has the same meaning. `words`: further words for names. */
 export function usualMatch(name: string, names: readonly string[], words: OtherWords = {}): Usual | null {
   const word = folded(name);
-  const match = matchOf(word, names, words);
+  const match = matchOf(word, names, words) ?? contributionOf(word, names, words);
   const bare = word.replace(QUALIFIER, '');
   if (match !== null || bare === word) return match;
   const personal = names.filter((known) => IS_PERSONAL.test(known));
@@ -105,6 +148,23 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
 
 /** The first ranks of `OTHER_WORDS` and of words after a qualifier. Names and the words of a kind rank before both. */
 const [OTHER, QUALIFIED] = [1_000, 2_000];
+
+/** The amounts of a deduction by the month, and by the paycheck. */
+const [MONTHLY, PER_PAY] = [3_000, 4_000];
+const PER = /(?:per)?(month(?:ly)?)$|per(?:pay(?:period|check)?|check|deduction)$/;
+
+/** `Employee Cost (Monthly)`. The same of several periods is chosen for both sides. */
+function contributionOf(word: string, names: readonly string[], words: OtherWords): Usual | null {
+  const [suffix, monthly] = PER.exec(word) ?? [];
+  if (suffix === undefined) return null;
+  const contributions = names.filter((known) => known.endsWith('_contribution'));
+  return matchOf(
+    word.slice(0, -suffix.length),
+    contributions,
+    words,
+    monthly === undefined ? PER_PAY : MONTHLY,
+  );
+}
 
 function matchOf(word: string, names: readonly string[], words: OtherWords, after = 0): Usual | null {
   for (const name of names) {

@@ -182,8 +182,8 @@ t.test('a file is compared with the last upload, without values, and then staged
   await page.getByRole('heading', { name: 'No problems in 3 employees' }).waitFor();
   const tally = (await page.locator('.tally > div').allTextContents()).map((one) => one.replace(/\s+/g, ''));
   t.strictSame(tally, ['added1', 'changed1', 'absent1', 'unchanged1']);
-  t.strictSame(await page.locator('.outcome .ids li').allTextContents(), ['cid', HOSTILE]);
-  t.strictSame(await cells(page, 'Changed employees and fields'), [['ann', 'last_name']]);
+  t.strictSame(await page.locator('.outcome .ids li').allTextContents(), ['Grace Murray cid', HOSTILE]);
+  t.strictSame(await cells(page, 'Changed employees and fields'), [['Grace Murray ann', 'last_name']]);
   t.notMatch(await page.content(), 'CANARY');
   t.equal(await stagedOf(stage, 'a / b'), last, 'checking keeps nothing');
   const focused = await page.evaluate(() => document.activeElement?.id);

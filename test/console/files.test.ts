@@ -114,6 +114,10 @@ t.test('files alone lead from an unknown employer to its first compared run: 36 
   await use('button', /^Confirm how files are read$/);
   await page.getByRole('heading', { name: 'identical register.csv' }).waitFor();
   t.equal(used(), 36);
+  const less = csv('less.csv', payroll.buffer.toString().replace('69.23', '60.00'));
+  await page.getByLabel('File from payroll').setInputFiles(less);
+  await page.getByRole('heading', { name: '1 difference less.csv' }).waitFor();
+  t.match((await cells(page, 'Different amount'))[0]?.[0], /^Ana Ruiz oak-1001$/, 'names are shown at once');
   const { json } = await stage.call({ url: '/v1/employers/oak/census' });
   t.match(json.employees, [
     { employee_id: 'oak-1001', dob: '1980-04-05', hire_date: '2020-02-03', pay_rate: [{ amount: '52000' }] },

@@ -1,0 +1,63 @@
+/** Repairs the cells of one field of a file, by the rules that its schema allows. */
+import { compile } from '../contract/check.ts';
+import { type Meaning, meantFor } from '../contract/meant.ts';
+import { bareOf } from './csv.ts';
+import { type FileKind, type RepairRule, schemaOf } from './file-format.ts';
+import { DAYS_BETWEEN_SYSTEMS } from './workbook/cell-text.ts';
+
+/** Words for no value, in fields whose values are not names. */
+const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
+
+/** Zeros, words and masks instead of an SSN. */
+const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
+
+/** Spreadsheets mark a number that is stored as a text. */
+const TEXT_MARK = /^="([^"]*)"$/;
+
+/** What the contract allows in any form, so a text that it accepts may have lost its zeros. */
+const ALWAYS_READ: ReadonlySet<unknown> = new Set<Meaning>(['ssn', 'zip', 'phone']);
+
+type Repaired = { value: string; rule: RepairRule | null };
+
+/** Remembers what repeated values mean. Most columns have few different ones. */
+const REMEMBERED_MAX = 1_000;
+
+type Dates = { today: string; is1904: boolean };
+
+/** Returns a function that repairs the cells of a field. */
+export function cellRepair(
+  kind: FileKind,
+  field: string,
+  { today, is1904 }: Dates,
+): (cell: string) => Repaired {
+  const schema = schemaOf(kind, field);
+  const { meant, format, enum: values } = (schema ?? {}) as Record<string, unknown>;
+  const checker = schema === undefined ? null : compile(schema);
+  const hasMeaning = meant !== undefined || format !== undefined || values !== undefined;
+  const isOptional = !kind.required.includes(field);
+  const read = (cell: string): Repaired => {
+    const bare = bareOf(bareOf(cell).replace(TEXT_MARK, '$1'));
+    const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
+    if (!hasMeaning || checker === null) return written;
+    if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
+    // Otherwise, the rule `ssn` adds zeros at the front.
+    if (meant === 'ssn' && NO_SSN.test(bare)) return { value: '', rule: 'no-value' };
+    const asIn1900 = meantFor(schema as object, bare, today);
+    const isLater = is1904 && asIn1900?.rule === 'date-serial';
+    const repaired = isLater
+      ? meantFor(schema as object, String(Number(bare) + DAYS_BETWEEN_SYSTEMS), today)
+      : asIn1900;
+    // A column with a day before its month may have other dates that were read month first.
+    if (repaired !== null && repaired.rule !== 'date-day-first') return repaired;
+    if (isOptional && NO_VALUE.test(bare)) return { value: '', rule: 'no-value' };
+    return written;
+  };
+  const remembered = new Map<string, Repaired>();
+  return (cell) => {
+    let repaired = remembered.get(cell);
+    if (repaired !== undefined) return repaired;
+    repaired = read(cell);
+    if (remembered.size < REMEMBERED_MAX) remembered.set(cell, repaired);
+    return repaired;
+  };
+}
