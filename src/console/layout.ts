@@ -138,7 +138,7 @@ function linksOf({ isLimited, may }: Pick<User, 'isLimited' | 'may'>): readonly 
 
 /** Returns the page where a user without Home starts. Everyone may open their sessions. */
 export function firstPageOf(user: Pick<User, 'isLimited' | 'may'>): string {
-  return user.isLimited ? (linksOf(user)[0]?.path ?? '/sessions') : '/operations';
+  return linksOf(user)[0]?.path ?? '/sessions';
 }
 
 function navigation(user: User, path: string): Html {

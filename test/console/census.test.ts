@@ -61,6 +61,7 @@ t.test('an employer without a census has a page to upload the first', async (t) 
     (await cells(page, 'Censuses')).map((row) => row[1]),
     ['requested', 'requested'],
   );
+  await page.locator('[hx-get="/census/to-sync"]').waitFor({ state: 'detached' });
   t.equal(await page.getByRole('button', { name: /^Sync the/ }).count(), 0, 'each is requested');
 });
 

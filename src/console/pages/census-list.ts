@@ -3,7 +3,7 @@ import type { RowOf } from '../../api/operation.ts';
 import { listCensusSyncs, syncCensus } from '../../api/operations/census-syncs.ts';
 import { listCensuses } from '../../api/operations/censuses.ts';
 import { pausedNotice } from '../elements/checks.ts';
-import { empty, live, savedNotice, state } from '../elements/facts.ts';
+import { empty, later, live, savedNotice, state } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { age, count, counted, lacksScope } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath } from '../elements/links.ts';
@@ -22,7 +22,7 @@ type Row = {
 };
 
 /** The API lists syncs by time, so an employer's latest sync is searched among this many. */
-export const SYNCS_READ = 100;
+const SYNCS_READ = 100;
 /** The longest page of the API. */
 const LIST_MAX = 1_000;
 const PATH = '/census';
@@ -32,7 +32,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
 ];
 
-export function censusListPages({ page, action }: Console): void {
+export function censusListPages({ page, part, action }: Console): void {
   page(PATH, 'census:read', async (visit) => {
     const { requested, ...query } = visit.query;
     const list = query.state === undefined ? await employersOf(visit, query) : await syncsIn(visit, query);
@@ -44,6 +44,8 @@ export function censusListPages({ page, action }: Console): void {
     `;
     return { title: 'Census', body };
   });
+
+  part('/census/to-sync', 'census:write', async ({ api }) => syncAll((await employersToSync(api)).length));
 
   action('/census/sync-all', 'census:write', async ({ api }) => {
     const employers = await employersToSync(api);
@@ -65,7 +67,7 @@ async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
   if (rows.length === 0) return nothing(visit);
   const mayStart = may('census:write') && !(await visit.isSendingOff());
   return html`
-    ${mayStart && syncAll((await employersToSync(api)).length)}
+    ${mayStart && later('/census/to-sync', 'Looking for censuses to upload …')}
     ${live({ id: 'employers', path: address(PATH, query) }, censusTable(rows, visit))}
     ${pager(PATH, query, staged.next_cursor)}
   `;
@@ -79,7 +81,8 @@ async function syncsIn(visit: Visit, query: Visit['query']): Promise<Html> {
   const { data, next_cursor } = await visit.api.perform(listCensusSyncs, { query: list });
   if (data.length === 0) return nothing(visit);
   const rows = data.map((sync) => ({ employer_id: sync.employer_id, sync }));
-  return html`${syncTable(rows, visit, 'Syncs, newest first')}${pager(PATH, query, next_cursor)}`;
+  const shown = { caption: 'Syncs, newest first', captionHidden: true, stacked: true };
+  return html`${table(rows, shown, [...SYNC_COLUMNS(visit), REASON])}${pager(PATH, query, next_cursor)}`;
 }
 
 function latestByEmployer(syncs: readonly Sync[]): Map<string, Sync> {
@@ -92,10 +95,6 @@ const SYNC_COLUMNS = ({ now }: Visit): readonly Column<Row>[] => [
   ['Requested', ({ sync }) => sync && age(sync.requested_at, now), 'date'],
 ];
 const REASON: Column<Row> = ['Reason', ({ sync }) => sync && whyOf(sync), 'wide'];
-
-function syncTable(rows: readonly Row[], visit: Visit, caption: string): Html {
-  return table(rows, { caption, captionHidden: true, stacked: true }, [...SYNC_COLUMNS(visit), REASON]);
-}
 
 /** Lists employers with their latest sync and staged census. */
 function censusTable(rows: readonly Row[], visit: Visit): Html {
@@ -112,12 +111,6 @@ function censusTable(rows: readonly Row[], visit: Visit): Html {
     REASON,
     ...(may('census:write') ? [sync] : []),
   ]);
-}
-
-/** Lists the latest sync of each employer. `syncs`: newest first. */
-export function latestSyncs(syncs: readonly Sync[], visit: Visit): Html {
-  const rows = [...latestByEmployer(syncs)].map(([employer_id, sync]) => ({ employer_id, sync }));
-  return syncTable(rows.toSorted(byUrgency), visit, 'Latest census sync by employer');
 }
 
 /** Sorts syncs that need a person first, then syncs in progress, then ended syncs and employers without a sync. */
@@ -167,8 +160,8 @@ async function employersToSync(api: Visit['api']): Promise<string[]> {
     .map(({ employer_id }) => employer_id);
 }
 
-function syncAll(employers: number): Html | null {
-  if (employers < 2) return null;
+function syncAll(employers: number): Html {
+  if (employers < 2) return html`<div></div>`;
   return html`
     <form class="actions" hx-post="/census/sync-all">
       <button type="submit" class="quiet">${`Sync the ${count(employers)} censuses that were not uploaded yet`}</button>

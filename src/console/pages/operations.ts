@@ -1,5 +1,5 @@
-/** Operations: readiness, what is pending, the last hour as charts, and the latest census syncs. */
-import type { ResultOf, RowOf } from '../../api/operation.ts';
+/** Operations: readiness, what is pending, and the last hour as charts. */
+import type { ResultOf } from '../../api/operation.ts';
 import { getActivity } from '../../api/operations/activity.ts';
 import { listCensusSyncs } from '../../api/operations/census-syncs.ts';
 import { listCensuses } from '../../api/operations/censuses.ts';
@@ -7,12 +7,11 @@ import { getReadiness } from '../../api/operations/readiness.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';
-import { empty, live, problemBody, state, type Tone } from '../elements/facts.ts';
+import { live, problemBody, state, type Tone } from '../elements/facts.ts';
 import { age, count, counted, instant } from '../elements/format.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Page, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
-import { latestSyncs, SYNCS_READ } from './census-list.ts';
 
 type Activity = ResultOf<typeof getActivity>;
 
@@ -20,7 +19,6 @@ type Activity = ResultOf<typeof getActivity>;
 const PARTS: readonly (readonly [Scope, shows: string])[] = [
   ['ledger:read', 'readiness'],
   ['metrics:read', 'activity'],
-  ['census:read', 'census syncs'],
 ];
 /** The API counts up to this many of anything. */
 const COUNTED_AT_MOST = 25_000;
@@ -39,7 +37,7 @@ async function operations(visit: Visit): Promise<Page> {
   const [readiness, activity, syncs, staged] = await Promise.all([
     may('ledger:read') ? attempt(api.perform(getReadiness)) : null,
     may('metrics:read') ? attempt(api.perform(getActivity)) : null,
-    may('census:read') ? attempt(api.perform(listCensusSyncs, { query: { limit: SYNCS_READ } })) : null,
+    may('census:read') ? attempt(api.perform(listCensusSyncs, { query: { limit: 1 } })) : null,
     may('census:read') ? attempt(api.perform(listCensuses, { query: { limit: 1 } })) : null,
   ]);
   const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
@@ -53,7 +51,6 @@ async function operations(visit: Visit): Promise<Page> {
     ${part('Activity', activity, (counts) => numbers(counts, visit))}
     ${activity?.data && charts(activity.data)}
     ${may('metrics:read') && html`<p class="links"><a href="/notifications">Notifications of the payroll system</a></p>`}
-    ${part('Census syncs', syncs, ({ data }) => syncsOf(data, visit))}
     ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
   `;
   return { title: 'Operations', body: live({ id: 'operations', path: '/operations' }, shown) };
@@ -212,15 +209,5 @@ function charts({ minutes, counted_since: since }: Activity): Html {
       <div class="card">${events}</div>
       <div class="card">${times}</div>
     </section>
-  `;
-}
-
-/** `syncs`: newest first. */
-function syncsOf(syncs: readonly RowOf<typeof listCensusSyncs>[], visit: Visit): Html {
-  const nothing = html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`;
-  return html`
-    <h2>Latest census sync by employer</h2>
-    ${syncs.length === 0 ? empty('No census syncs yet', nothing) : latestSyncs(syncs, visit)}
-    ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All censuses</a></p>`}
   `;
 }
