@@ -5,7 +5,18 @@ import t from 'tap';
 import { extract } from 'tar';
 import { transact } from '../../src/database/transaction.ts';
 import { every } from '../payroll/calendars.ts';
-import { dateOf, deduct, employ, LATELY, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
+import {
+  dateOf,
+  deduct,
+  employ,
+  employment,
+  LATELY,
+  learn,
+  schedule,
+  setCode,
+  setSchedules,
+  sync,
+} from '../support/payroll.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { follow, HOSTILE } from './stage.ts';
 
@@ -136,6 +147,25 @@ t.test('a check that fails in several payrolls is accepted in the selected payro
   t.match(await run('north'), { state: 'open' });
 });
 
+t.test('starting all payrolls names those that are refused, with the reason', async (t) => {
+  const { opened, db, finalized, run } = await openPayroll(t);
+  await finalized('before', '2026-07-03');
+  await setSchedules(db, TWO);
+  await learn(db, employment('g-1', { employer_id: 'globex' }));
+  await setSchedules(db, [schedule()], 'globex');
+  const page = await opened('/');
+  await click(page, /^Start all 3 payrolls$/);
+  const refused = page.getByRole('region', { name: '1 payroll started, 2 not' });
+  await refused.waitFor();
+  t.match(await refused.getByRole('listitem').allTextContents(), [
+    /^acme, biweekly, north, Jul 17, 2026: .*pay_group/s,
+    /^acme, biweekly, south, Jul 17, 2026: .*pay_group/s,
+  ]);
+  t.match(await run('globex-biweekly-2026-07-17'), { state: 'open' });
+  await page.getByRole('button', { name: /^Start all 2 payrolls$/ }).waitFor();
+  t.ok(await refused.isVisible(), 'the list refreshed below it');
+});
+
 t.test('after finalizing, open payrolls with an earlier pay date are mentioned', async (t) => {
   const { opened, db, finalized } = await openPayroll(t);
   const early = every(14, '2026-01-01', 26).map((date) => dateOf(date));
@@ -168,7 +198,7 @@ t.test('an employer that needs a setup is led through its steps', async (t) => {
   await reader.getByRole('row', { name: /acme/ }).waitFor();
   t.equal(await reader.getByRole('button', { name: /Start/ }).count(), 0);
   const other = await opened('/', { token: await tokenWith('events:read') });
-  t.match(other.url(), /\/operations$/, 'home needs runs:read');
+  t.match(other.url(), /\/events$/, 'home needs runs:read');
 });
 
 t.test('all files of today are one download, and each is recorded', async (t) => {

@@ -93,13 +93,15 @@ type Row = { payroll: Started; read: Attempt<RunReadiness> };
 async function listOf(visit: Visit, check: string): Promise<Html> {
   const isStarted = (payroll: Payroll): payroll is Started => payroll.run_id !== null;
   const payrolls = (await payrollsOf(visit)).filter((payroll) => fails(payroll, check)).filter(isStarted);
-  const rows: Row[] = [];
-  for (const payroll of payrolls) {
-    const call = visit.api.perform(getPayrollRunReadiness, { params: { run_id: payroll.run_id } });
-    const read = await attempt(call, 404, 409, 422);
-    if (read.problem !== undefined || checkIn(read.data, check)?.result === 'fail')
-      rows.push({ payroll, read });
-  }
+  const read = await Promise.all(
+    payrolls.map(async (payroll): Promise<Row> => {
+      const call = visit.api.perform(getPayrollRunReadiness, { params: { run_id: payroll.run_id } });
+      return { payroll, read: await attempt(call, 404, 409, 422) };
+    }),
+  );
+  const rows = read.filter(
+    ({ read: { data, problem } }) => problem !== undefined || checkIn(data, check)?.result === 'fail',
+  );
   if (rows.length === 0)
     return empty('No payroll fails this check now', html`<p><a href="/">Back to Home</a></p>`);
   const hint =

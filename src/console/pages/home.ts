@@ -2,17 +2,19 @@
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import type { Scope } from '../../security/scopes.ts';
-import { BACKGROUND, empty, live, savedNotice } from '../elements/facts.ts';
+import { BACKGROUND, empty, live, problemBody, savedNotice } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, dayText, lacksScope } from '../elements/format.ts';
 import { address, nameIn, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
 import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
+import { attempt } from '../performing.ts';
 import { acceptLink } from './accept.ts';
 import { filesOfToday, nextDates, waiting } from './month.ts';
 import { failedOf, fails, payrollTable, STATES, type State, scheduleOf, stateIn } from './payroll-table.ts';
 import { nextDatesLink, openRunOf, type Payroll, payrollsOf, setupPath } from './payrolls.ts';
+import { nameOf } from './runs/labels.ts';
 
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
@@ -22,7 +24,7 @@ export function homePages({ page, action, parts }: Console): void {
     const { may, caller } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit, parts)}${newEmployer(visit)}`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, parts)}${newEmployer(visit)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -30,10 +32,22 @@ export function homePages({ page, action, parts }: Console): void {
     return { go: runPath(await openRunOf(act, act.form)) };
   });
 
-  action('/payrolls/open-all', 'runs:write', async (act): Promise<Done> => {
+  action('/payrolls/open-all', 'runs:write', async (act): Promise<Done | Html> => {
     const due = (await payrollsOf(act)).filter(canStart);
-    for (const payroll of due) await openRunOf(act, payroll);
-    return { go: address('/', { started: due.length }) };
+    const refused: Html[] = [];
+    for (const payroll of due) {
+      const { problem } = await attempt(openRunOf(act, payroll), 403, 404, 409, 422);
+      if (problem !== undefined) refused.push(html`<li>${nameOf(payroll)}: ${problemBody(problem)}</li>`);
+    }
+    const started = due.length - refused.length;
+    if (refused.length === 0) return { go: address('/', { started }) };
+    return html`
+      <section class="problem" aria-labelledby="refused">
+        <h2 id="refused">${`${counted(started, 'payroll')} started, ${count(refused.length)} not`}</h2>
+        <ul>${refused}</ul>
+        <p><a href="/">All payrolls</a></p>
+      </section>
+    `;
   });
 
   action('/payrolls/compute', 'runs:read', async (act) => {
@@ -140,7 +154,7 @@ function sharedChecks(all: readonly Payroll[], { query }: Visit): Html | null {
 function startAll(payrolls: number): Html | null {
   if (payrolls < 2) return null;
   return html`
-    <form class="actions" hx-post="/payrolls/open-all">
+    <form class="actions" hx-post="/payrolls/open-all" hx-target="#started">
       <button type="submit">${`Start all ${count(payrolls)} payrolls`}</button>
     </form>
   `;
