@@ -155,7 +155,7 @@ t.test('pages of a run show that it changed elsewhere, and keep only what still 
   t.match(await usable(open), ['Finalize …', 'Download CSV', 'Show', /./, /./, /./, 'Delete']);
   await finalized('next', '2026-07-31');
   await notice(open, 'finalized').waitFor();
-  t.match(await open.getByLabel('Summary').textContent(), /State\s*finalized/);
+  t.match(await open.getByLabel('Summary').textContent(), /Finalized by/);
   t.equal(await open.getByRole('heading', { name: 'Ready to finalize' }).isVisible(), false);
   t.notOk((await usable(open)).some((name) => /Delete|Finalize/.test(name)));
   await assertGood(t, open, 'a run page with a notice');

@@ -240,7 +240,7 @@ t.test('two persons read who must approve, finalize and void a run, and what no 
   await reads('bob', '/approve', /Withdraw your approval/, /Approve voiding</);
   await reads('cyd', '', /approved voiding this run\..*/, /Approve voiding …/);
   await acted('/runs/r/void', { reason: 'a test' }, users.cyd);
-  await reads('bob', '?approved=void', /It no longer counts/, /Another person can now/);
+  await reads('bob', '?approved=void', /Its amounts no longer count/, /Another person can now/);
   await reads('cyd', '', /Approved by.*Voided by.*Voiding approved by/);
   await reads('cyd', '/void', /already voided/, /name="reason"/);
   const stop = { employer_id: 'acme', required: 'false', reason: 'a test' };

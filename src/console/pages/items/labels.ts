@@ -1,7 +1,6 @@
 /** The words and filters of open items. */
 import type { RowOf } from '../../../api/operation.ts';
 import type { listOpenItems } from '../../../api/operations/open-items.ts';
-import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { EMPLOYER_FILTER } from '../../elements/employers.ts';
 import { choicesOf, type Specs } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
@@ -90,8 +89,6 @@ export const FILTERS: readonly Filter[] = [
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'kind', label: 'Kind', choices: choicesOf(KINDS) },
   { name: 'state', label: 'State', choices: choicesOf(STATES) },
-  { name: 'line_of_coverage', label: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
-  { name: 'older_than', label: 'Older than, in days', size: 6 },
 ];
 
 export function itemsPath(filters: Readonly<Record<string, string | undefined>>): string {

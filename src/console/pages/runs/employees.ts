@@ -5,7 +5,7 @@ import { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { field } from '../../elements/fields.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
-import { address, employeeOf, idLink, nameable, type Query, runLink, runPath } from '../../elements/links.ts';
+import { address, employeeOf, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
 import { numberedPages, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -90,7 +90,7 @@ function comparedWith({ previous_run_id, employees }: NonNullable<ComputedRun['c
   const moves = [joined > 0 && `, ${count(joined)} joined`, left > 0 && `, ${count(left)} left`]
     .filter((part) => part !== false)
     .join('');
-  return html`<p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>`;
+  return html`<p>${'Compared with '}<a href=${runPath(previous_run_id)}>the previous run</a>${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>`;
 }
 
 /** Renders the chips, the employees that they select, and folded tables. A run without a previous one lists all at once. */

@@ -16,12 +16,6 @@ export type Run = ResultOf<typeof getPayrollRunOutline>;
 export type ComputedRun = ResultOf<typeof getPayrollRun>;
 export type Line = RowOf<typeof listPayrollRunLines>;
 
-export const STATES: Readonly<Record<Run['state'], string>> = {
-  open: 'It is recomputed from the ledger each time you open it, until you finalize it.',
-  finalized: 'It is final. You can verify it against the ledger.',
-  voided: 'It no longer counts, but stays readable.',
-};
-
 export const FREQUENCIES: Readonly<Record<Run['pay_frequency'], string>> = {
   weekly: 'weekly',
   biweekly: 'biweekly (every two weeks)',

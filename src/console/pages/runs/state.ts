@@ -2,7 +2,7 @@
 import { getSecondApproval, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
 import { getPayrollRunFreshness } from '../../../api/operations/payroll-run-employees.ts';
 import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
-import { facts, live, state } from '../../elements/facts.ts';
+import { facts, live } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
 import { address, employerRunsLink, runPath } from '../../elements/links.ts';
@@ -76,7 +76,7 @@ function changedNotice(runId: string, now: Run['state'] | undefined): Html {
 
 /** Renders who made a run final or void. The bar has all that is known of an open run. */
 export function runSummary(run: Run): Html | null {
-  const { employer_id, finalized_at, voided_at, last_download } = run;
+  const { finalized_at, voided_at, last_download } = run;
   if (run.state === 'open') return null;
   const report = run.taken_reports.at(-1);
   const taken =
@@ -85,8 +85,6 @@ export function runSummary(run: Run): Html | null {
   return html`
     <section class="card" aria-label="Summary">
       ${facts([
-        ['State', html`<span>${state(run.state)}${` ${labels.STATES[run.state]}`}</span>`],
-        ['Employer', employerRunsLink(employer_id)],
         ['Finalized', finalized_at && instant(finalized_at)],
         ['Finalized by', actorName(run.finalized_by)],
         ['Approved by', actorName(run.approved_by)],
