@@ -1,9 +1,11 @@
 /** The console for a person who may not open every page. */
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { ROLES } from '../../src/security/scopes.ts';
 import { deliver, eventOf } from '../api/deliver.ts';
 import { deduct, EMPLOYER, LATELY, setPolicy } from '../support/payroll.ts';
 import { openPayroll } from './runs-stage.ts';
+import { follow } from './stage.ts';
 
 type Stage = Awaited<ReturnType<typeof openPayroll>>;
 
@@ -28,6 +30,16 @@ async function crawl(t: Test, { base, cookie }: Stage, token: string): Promise<M
 
 const linksOf = (body: string) =>
   [...body.matchAll(LINK)].map(([, link = '']) => link.replaceAll('&amp;', '&'));
+
+t.test('a person who is limited to employers sets up only these', async (t) => {
+  const { opened, tokenFor } = await openPayroll(t);
+  const scopes = ROLES['payroll-specialist'];
+  const page = await opened('/', { token: await tokenFor([EMPLOYER, 'birch'], ...scopes) });
+  t.equal(await page.getByLabel(/^New employer/).count(), 0);
+  t.equal(await page.getByRole('link', { name: `Set up ${EMPLOYER}` }).count(), 0, 'it is known');
+  await follow(page, page.getByRole('link', { name: 'Set up birch' }));
+  await page.getByText('This employer is not known yet. Upload its census first.').waitFor();
+});
 
 t.test('a person can open every page that a page links', async (t) => {
   const stage = await openPayroll(t);

@@ -24,7 +24,7 @@ export function homePages({ page, action, parts }: Console): void {
     const { may, caller } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, parts)}${newEmployer(visit)}`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, parts)}${await newEmployer(visit)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -109,9 +109,18 @@ function missingForSetup({ may }: Visit): Scope | null {
   return (['runs:write', 'census:write'] as const).find((scope) => !may(scope)) ?? null;
 }
 
-/** The form is outside the part that refreshes, so that what was typed stays. */
-function newEmployer(visit: Visit): Html | null {
+/**
+ * The form is outside the part that refreshes, so that what was typed stays. A user who is limited to employers sets up only
+ * these.
+ */
+async function newEmployer(visit: Visit): Promise<Html | null> {
   if (missingForSetup(visit) !== null) return null;
+  const own = visit.caller?.employers;
+  if (own != null) {
+    const known = new Set((await payrollsOf(visit)).map(({ employer_id }) => employer_id));
+    const isNew = (id: string) => !known.has(id);
+    return html`<p class="actions">${own.filter(isNew).map((id) => html`<a class="button quiet" href=${setupPath(id)}>${`Set up ${id}`}</a>`)}</p>`;
+  }
   return html`
     <form class="fields" method="get" action=${setupPath()}>
       ${field({ name: 'employer_id', label: 'New employer (its ID at the benefits service)', value: '', required: true })}

@@ -290,7 +290,7 @@ export function reviewedOf(run: labels.ComputedRun): Reviewed {
 /** Renders what proves the amounts of a run, which loads once it is unfolded. */
 function proof({ id }: Run): Html {
   return html`
-    <details class="card rare" hx-get=${runPath(id, '/proof')} hx-trigger="toggle once" hx-target="find div" hx-swap="outerHTML">
+    <details class="card rare on-screen" hx-get=${runPath(id, '/proof')} hx-trigger="toggle once" hx-target="find div" hx-swap="outerHTML">
       <summary>Proof</summary>
       <div><p class="soft" role="status">Loading …</p></div>
     </details>
