@@ -29,6 +29,7 @@ import {
   replaceDatabase,
 } from '../../operations/restore.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
+import { isSendingOff } from '../../outbox/pilot.ts';
 import { type Details, record } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
 import { keysInUse } from '../../security/encrypted-columns.ts';
@@ -235,7 +236,7 @@ function inWords(newest: Newest | null): string {
 }
 
 function printRestored({ out }: Context, restored: Awaited<ReturnType<typeof replace>>): void {
-  const { path, kept, replaced, newest, due, bytes, backup_head, replaced_head } = restored;
+  const { path, kept, replaced, newest, due, isPilot, bytes, backup_head, replaced_head } = restored;
   const replay_from = replayFrom(newest.received_at);
   const result = {
     file: path,
@@ -256,6 +257,10 @@ function printRestored({ out }: Context, restored: Awaited<ReturnType<typeof rep
       out.note(
         `The backup is from an older release. "benefits-sidecar serve" or "benefits-sidecar migrate" applies ${counted(due, 'migration')}.`,
       );
+    if (isPilot)
+      out.note(
+        'The backup is of a pilot: nothing is sent until "benefits-sidecar sending on", and changes that are reported before are never sent.',
+      );
     out.note(
       `Start the sidecar, then ${printable(whatToReplay(newest.received_at))} in the provider's portal. Duplicates have no effect.`,
     );
@@ -274,7 +279,8 @@ async function checkBackup({ env }: Context, file: string, prepared: string, wit
       const due = await countDue(db, readEnvironment(env));
       await assertSchemaUnaltered(db);
       if (!withoutKeys) await checkKeys(db, env, due);
-      return { newest: await readNewest(db), head: await readHead(db), due };
+      const isPilot = due === 0 && (await isSendingOff(db));
+      return { newest: await readNewest(db), head: await readHead(db), due, isPilot };
     });
   } catch (error) {
     const why = reasonOf(error);
