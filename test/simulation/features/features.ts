@@ -5,6 +5,7 @@
  */
 import type { Applied } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
+import { ACCEPTANCES } from './acceptances.ts';
 import { APPROVALS } from './approvals.ts';
 import { BORDERS } from './borders.ts';
 import { CENSUSES } from './censuses.ts';
@@ -52,5 +53,5 @@ export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
   ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS],
-  ...[PILOT, PLACEHOLDERS, ERASURES, NOTIFICATIONS, NAMES, REVIEWS],
+  ...[PILOT, PLACEHOLDERS, ERASURES, NOTIFICATIONS, NAMES, REVIEWS, ACCEPTANCES],
 ];
