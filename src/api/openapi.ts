@@ -7,8 +7,8 @@ import { bodySchema, NOTIFICATION_TYPES, NOTIFICATIONS } from '../notifications/
 import { withExamples } from './examples.ts';
 import { PROBLEM_TYPE, ProblemDetails } from './problem.ts';
 import { PROBLEMS, type ProblemCode, problemName } from './problem-types.ts';
-import { inReferenceOrder, TAGS } from './reference-order.ts';
 import { type Api, DOCS_PATH, operation } from './route.ts';
+import { TAGS } from './tags.ts';
 
 type Parameter = { name: string; in: string };
 type ListedOperation = {
@@ -119,13 +119,26 @@ function finish(document: Document): Document {
   const { components, ...rest } = hoisted(
     {
       ...document,
-      paths: inReferenceOrder(document.paths ?? {}),
+      paths: byTag(document.paths ?? {}),
       webhooks: webhooks(),
       components: { ...document.components, responses, parameters },
     },
     schemas,
   ) as Document;
   return withExamples(standard({ ...rest, components: { ...components, schemas } }) as Document);
+}
+
+/** Returns the paths in the order of their tags. */
+function byTag<Operations extends Record<string, { tags?: string[] }>>(
+  paths: Record<string, Operations>,
+): Record<string, Operations> {
+  const placeOf = (operations: Operations): number => {
+    const [tag] = Object.values(operations)[0]?.tags ?? [];
+    return TAGS.findIndex(({ name }) => name === tag);
+  };
+  return Object.fromEntries(
+    Object.entries(paths).sort(([, left], [, right]) => placeOf(left) - placeOf(right)),
+  );
 }
 
 /** Returns what the sidecar sends to `NOTIFY_URL`, by type. */

@@ -15,8 +15,8 @@ import { assertNotLimited, assertVisible, type EmployerRule } from './employers.
 import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
 import { invalid } from './problem.ts';
 import type { ProblemCode } from './problem-types.ts';
-import type { Tag } from './reference-order.ts';
 import type { ApiParts } from './route.ts';
+import type { Tag } from './tags.ts';
 import { checked } from './validation.ts';
 
 /** What operations run with. The command line has them too. */

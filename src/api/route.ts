@@ -18,7 +18,7 @@ import { type RouteScope, scopesOf } from './auth.ts';
 import { type EmployerRule, whyWrongRule } from './employers.ts';
 import type { PressureLimits } from './pressure.ts';
 import type { ProblemCode } from './problem-types.ts';
-import type { Tag } from './reference-order.ts';
+import type { Tag } from './tags.ts';
 import { bodyMayBeLeftOut } from './validation.ts';
 
 declare module 'fastify' {

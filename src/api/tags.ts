@@ -25,22 +25,3 @@ export const TAGS = [
   { name: 'Reference', description: 'This document.' },
 ] as const satisfies readonly { name: string; description: string }[];
 export type Tag = (typeof TAGS)[number]['name'];
-
-const PLACES = new Map<string, number>(TAGS.map(({ name }, place) => [name, place]));
-
-type Operations = Readonly<Record<string, { tags?: string[] }>>;
-
-/** Returns the paths by tag. Throws for an operation whose tag the reference does not have. */
-export function inReferenceOrder<O extends Operations>(
-  paths: Readonly<Record<string, O>>,
-): Record<string, O> {
-  const placeOf = (operations: O): number => {
-    const [tag = ''] = Object.values(operations)[0]?.tags ?? [];
-    const place = PLACES.get(tag);
-    if (place === undefined) throw new Error(`the reference has no tag "${tag}": add it to TAGS`);
-    return place;
-  };
-  return Object.fromEntries(
-    Object.entries(paths).sort(([, left], [, right]) => placeOf(left) - placeOf(right)),
-  );
-}
