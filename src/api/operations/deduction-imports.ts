@@ -74,7 +74,12 @@ export const importDeductions = operation({
     await assertKnownFilter(call, parts, employer_id);
     const isOwnOnly = employersOf(call) !== null || !mayAlso(call.caller, 'events:write');
     if (isOwnOnly && employer_id === undefined)
-      throw invalid([{ path: 'employer_id', rule: 'is required without the scope events:write' }]);
+      throw invalid([
+        {
+          path: 'employer_id',
+          rule: 'is required for a token without the scope events:write, or limited to employers',
+        },
+      ]);
     const through =
       employer_id === undefined ? null : await throughRowFormat(parts, employer_id, 'deductions');
     const { rows, placeholders, stored, warnings } = await importRows(
