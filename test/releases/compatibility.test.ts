@@ -29,6 +29,11 @@ const CHANGES: readonly (readonly [Change, string[]])[] = [
   ],
   [
     ({ paths }) => void paths['/v1/activity'].get.security[0].bearer.push('more'),
+    ['GET /v1/activity needs metrics:read and more'],
+  ],
+  [({ paths }) => void paths['/v1/activity'].get.security.push({ bearer: ['more'] }), []],
+  [
+    ({ paths }) => void Object.assign(paths['/v1/activity'].get, { security: [{ bearer: ['more'] }] }),
     ['GET /v1/activity needs more'],
   ],
   [

@@ -39,7 +39,10 @@ function operationsIn(document: Json): Map<string, Json> {
 function compareOperation(documents: Documents, name: string, before: Json, after: Json): void {
   const { report } = documents;
   const isWebhook = !name.includes(' ');
-  for (const scope of scopesOf(after)) if (!scopesOf(before).includes(scope)) report(name, `needs ${scope}`);
+  const allowing = waysIn(after);
+  for (const one of waysIn(before))
+    if (!allowing.some((other) => other.every((scope) => one.includes(scope))))
+      report(name, `needs ${allowing.map((other) => other.join(' and ')).join(' or ')}`);
   if (!isWebhook) compareParameters(documents, name, before, after);
   const [body, now] = [objectOf(before.requestBody), objectOf(after.requestBody)];
   compareContent(documents, `${name} body`, body, now, isWebhook ? 'out' : 'in');
@@ -183,6 +186,8 @@ function objectOf(value: unknown): Json {
   return typeof value === 'object' && value !== null ? (value as Json) : {};
 }
 
-function scopesOf({ security }: Json): string[] {
-  return ((security ?? []) as Record<string, string[]>[]).flatMap((one) => Object.values(one).flat());
+/** Returns the scopes of each way to be allowed. A public operation needs no scope. */
+function waysIn({ security }: Json): string[][] {
+  const ways = ((security ?? []) as Record<string, string[]>[]).map((one) => Object.values(one).flat());
+  return ways.length === 0 ? [[]] : ways;
 }
