@@ -1,14 +1,11 @@
 /** Acceptances: payroll accepts a check in open runs of all employers with one reason, and facts go on changing the findings. */
 import { pick, type Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
-import { DAY_MS, MINUTE_MS } from '../time.ts';
-import { dayOf } from '../world.ts';
+import { MINUTE_MS } from '../time.ts';
 import type { Feature } from './features.ts';
 import { hasPeople, peopleOf } from './people.ts';
-import { datesOf, mayGo } from './schedules.ts';
+import { datesAfterRest } from './reviews.ts';
 
-/** After the dates that are finalized or only reviewed. */
-const AHEAD_DAYS = 17;
 const READS_MOST_MS = 3 * MINUTE_MS;
 
 /** A finding as it is shown. Without a text, the token may not see what it is about. */
@@ -64,10 +61,11 @@ export const ACCEPTANCES: Feature = {
 
 const runOf = (employerId: string) => `${employerId}-accepted`;
 
-/** Creates a run of each employer that is never finalized. */
-function begin({ world, restFrom, persist, machine }: Simulation): void {
-  const after = dayOf(restFrom + AHEAD_DAYS * DAY_MS);
-  const date = datesOf('biweekly').find(({ pay_date }) => pay_date > after && !mayGo('biweekly', pay_date))!;
+/** Creates a run of each employer that is never finalized, for the date after that of the reviewed run. */
+function begin(simulation: Simulation): void {
+  const { world, persist, machine } = simulation;
+  const [, date] = datesAfterRest(simulation);
+  if (date === undefined) return;
   const { takes: _, ...period } = date;
   for (const { id: employer_id } of world.employers) {
     const body = { employer_id, pay_frequency: 'biweekly', ...period };

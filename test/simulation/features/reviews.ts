@@ -1,4 +1,5 @@
 /** Reviews: a specialist reads the readiness of each employer's next run for days, and payroll hears when facts change it. */
+import type { PayDate } from '../../../src/payroll/settings/schedules.ts';
 import type { Simulation } from '../simulation.ts';
 import { DAY_MS, HOUR_MS } from '../time.ts';
 import { dayOf } from '../world.ts';
@@ -71,18 +72,21 @@ export const REVIEWS: Feature = {
   },
 };
 
+/** Returns the biweekly pay dates whose runs are not finalized, the next one first. */
+export function datesAfterRest({ restFrom }: Simulation): PayDate[] {
+  const after = dayOf(restFrom + 3 * DAY_MS);
+  return datesOf('biweekly').filter(({ pay_date }) => pay_date > after && !mayGo('biweekly', pay_date));
+}
+
 /** Creates the run of a date that is finalized after the last day. */
 function begin(simulation: Simulation, employer_id: string, draw: () => number): void {
-  const { restFrom, persist } = simulation;
-  const date = datesOf('biweekly').find(
-    ({ pay_date }) => pay_date > dayOf(restFrom + 3 * DAY_MS) && !mayGo('biweekly', pay_date),
-  );
+  const [date] = datesAfterRest(simulation);
   if (date === undefined) return;
   const { takes: _, ...period } = date;
   const body = { employer_id, pay_frequency: 'biweekly', ...period };
   const url = `/v1/payroll-runs/${employer_id}${REVIEWED}`;
   const { specialist } = peopleOf(simulation, employer_id);
-  persist(
+  simulation.persist(
     'reviewed run',
     () => specialist('PUT', url, body),
     [200, 201],
