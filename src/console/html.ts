@@ -9,9 +9,17 @@ import { render as renderPart } from 'preact-render-to-string';
 export type Html = VNode;
 export type Content = ComponentChildren;
 
-type Bind = (make: typeof h) => (strings: TemplateStringsArray, ...values: unknown[]) => VNode | VNode[];
+type Make = (type: string, props: object | null, ...children: ComponentChildren[]) => VNode;
+type Bind = (make: Make) => (strings: TemplateStringsArray, ...values: unknown[]) => VNode | VNode[];
+
+/** A form that the script sends does nothing before the script has run: the browser would put its fields into the address. */
+const make: Make = (type, props, ...children) => {
+  const isSentByScript = type === 'form' && props !== null && 'hx-post' in props;
+  return h(type, isSentByScript ? { method: 'dialog', ...props } : props, ...children);
+};
+
 /** The package's types are wrong: its default export is the function. */
-const bound = (htm as unknown as { bind: Bind }).bind(h);
+const bound = (htm as unknown as { bind: Bind }).bind(make);
 
 /** Builds elements: `html\`<p class=${name}>${text}</p>\``. Void elements are written `<br />`. */
 export function html(strings: TemplateStringsArray, ...values: readonly unknown[]): Html {

@@ -154,6 +154,20 @@ t.test('a double click submits once', async (t) => {
   t.equal(posts, 1);
 });
 
+t.test(
+  'a form that is sent before the script has run keeps its fields, and puts none into the address',
+  async (t) => {
+    const { page } = await opened(t);
+    await page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }));
+    await page.goto('/settings/payroll-codes?employer_id=acme');
+    await typeCode(page, 'M1');
+    const address = page.url();
+    await page.getByRole('button', { name: 'Save payroll codes' }).click();
+    t.equal(page.url(), address);
+    t.equal(await page.getByLabel('Code, row 1').inputValue(), 'M1');
+  },
+);
+
 t.test('a second user sees what the first one saved, and keeps their input', async (t) => {
   const { stage, page } = await opened(t);
   const open = (other: Page) => other.goto('/settings/payroll-codes?employer_id=acme');
