@@ -113,8 +113,8 @@ export function createFinders(computation: Computation) {
       const { employee, lines, taking } = computed;
       const seen: Seen = { employee, lines, taking, regular, inEffect };
       for (const { finder, findings } of finders) {
-        const found = finder.each(seen);
-        if (found.length > 0) findings.push(...found);
+        const ofEmployee = finder.each(seen);
+        if (ofEmployee.length > 0) findings.push(...ofEmployee);
       }
     },
     found(): FoundInRun {

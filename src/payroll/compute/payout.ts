@@ -13,7 +13,7 @@ import { type Decision, lastDecision } from '../facts/decisions.ts';
 import { lastOpening, type OpeningItem } from '../facts/opening-items.ts';
 import { earlierRuns, type Owed } from '../facts/owed.ts';
 import { type Basis, basesOf } from '../records/basis.ts';
-import type { Run } from '../records/body.ts';
+import type { Run, RunDates } from '../records/body.ts';
 import type { Input } from '../records/inputs.ts';
 import { sharesUnder } from '../records/settlements.ts';
 import { readCodes } from '../settings/codes.ts';
@@ -24,7 +24,7 @@ import { contentUnder, type RunTerms, termsOf } from './terms.ts';
 import { transfersTo } from './transfers.ts';
 
 /** The employer, the date and the pay period of a payout. */
-export type Payday = Pick<Run, 'employer_id' | 'pay_date' | 'period_start' | 'period_end'>;
+export type Payday = Pick<Run, 'employer_id'> & RunDates;
 
 /** The facts from which a payout is computed. */
 export type PayoutBasis = Pick<

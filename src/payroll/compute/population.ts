@@ -122,14 +122,15 @@ function hasLaterJob(
   employment: Employment | undefined,
   day: string,
 ): boolean {
-  return employments.some((other) => other !== employment && lastsAfter(other, day));
+  return employments.some((job) => job !== employment && lastsAfter(job, day));
 }
 
+/** Reports whether an employment has days after a day. */
 export function lastsAfter({ spells }: Employment, day: string): boolean {
   return spells.some(({ termination_date }) => termination_date === null || termination_date > day);
 }
 
-/** Reports whether an employer pays an employee in a pay period as one who left on a day. A rehire in the period hides that day. */
+/** Reports whether an employer's pay period has the last check of an employee who left on a day: no rehire follows in the period. */
 export function paysUntil(employments: readonly Employment[], period: Period, day: string): boolean {
   const employed = employedIn(employments, period);
   return employed.leftInPeriod === day && whyNotPaid(employments, employed, period, new Set()) === null;

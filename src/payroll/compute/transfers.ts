@@ -4,7 +4,7 @@ import { type Employment, employmentsOf, valueOn } from '../../ledger/employment
 import { employeesOfSeveral, rosterOf } from '../../ledger/roster.ts';
 import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Transfer } from '../records/basis.ts';
-import type { Run } from '../records/body.ts';
+import type { Run, RunDates } from '../records/body.ts';
 import { finalizedRunOver } from '../records/runs.ts';
 import { acrossYears, inYearOrBefore, readSchedules, type Schedule } from '../settings/schedules.ts';
 import { scheduleOf } from './calendar.ts';
@@ -12,8 +12,8 @@ import { employmentAt, lastsAfter, paysUntil } from './population.ts';
 
 /**
  * Returns the employees of a run's employer who left another one since the beginning of two years before its pay date, with
- * the last pay date there; null if neither a schedule nor a run of the other employer has it. Without a check there, as after a
- * rehire in the same pay period, nobody left. A check of the year before may be missed.
+ * the last pay date there; null if neither a schedule nor a run of the other employer has it. Who gets no last check there, as
+ * after a rehire in the same pay period, did not leave. A check of the year before may be missed.
  */
 export async function transfersTo(
   db: Db | Trx,
@@ -31,11 +31,11 @@ export async function transfersTo(
   };
   for (const [employee_id, reports] of await rosterOf(db, ids)) {
     const employments = employmentsOf(reports);
-    const own = employmentAt(employments, { employer_id });
+    const joined = employmentAt(employments, { employer_id });
     for (const { employer_id: former, spells, reports } of employments) {
-      if (former === employer_id || own === undefined) continue;
+      if (former === employer_id || joined === undefined) continue;
       for (const { termination_date: left } of spells) {
-        if (left === null || yearOf(left) < oldest || !lastsAfter(own, left)) continue;
+        if (left === null || yearOf(left) < oldest || !lastsAfter(joined, left)) continue;
         const last = await lastCheck(db, { employer_id: former, reports }, left, await schedulesOf(former));
         if (last !== null && !paysUntil(employments, { ...last, employer_id: former }, left)) continue;
         transfers.push({ employee_id, left_on: left, until: last?.pay_date ?? null });
@@ -58,7 +58,7 @@ async function lastCheck(
   employment: Pick<Employment, 'employer_id' | 'reports'>,
   left: string,
   schedules: readonly Schedule[],
-): Promise<Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null> {
+): Promise<RunDates | null> {
   const ofYear = inYearOrBefore(schedules, yearOf(left));
   const stated = valueOn(employment, 'pay_frequency', left);
   if (stated === null && ofYear.length > 1) return null;

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { csvOf, harmless } from '../../formats/csv.ts';
 import type { LineRecord } from '../calculation/line.ts';
-import type { Run } from '../records/body.ts';
+import type { RunDates } from '../records/body.ts';
 
-type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };
+type RunOfLines = RunDates & { run_id?: string };
 
 /** The columns, in order. Payroll systems read this format, so new columns are added at the end. */
 const COLUMNS = [

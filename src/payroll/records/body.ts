@@ -99,6 +99,8 @@ export type RequestedRun = Static<typeof RequestedRun>;
 /** A run with the options of its employer's payroll policy. */
 export const Run = closed({ ...RequestedRun.properties, ...Options.properties });
 export type Run = Static<typeof Run>;
+/** The pay date of a paycheck, and its pay period. */
+export type RunDates = Pick<Run, 'pay_date' | 'period_start' | 'period_end'>;
 
 const runBody = compile(RunBody);
 

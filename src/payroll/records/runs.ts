@@ -14,7 +14,7 @@ import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, approvalMissing, removeApprovalsOf } from './approvals.ts';
 import { hashOf } from './basis.ts';
-import { RequestedRun, type Run } from './body.ts';
+import { RequestedRun, type RunDates } from './body.ts';
 import { removeComputation } from './computations.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
@@ -185,7 +185,7 @@ export async function finalizedRunOver(
   db: Db | Trx,
   payees: { employer_id: string; pay_frequency: string | null; pay_group: string | null },
   day: string,
-): Promise<Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null> {
+): Promise<RunDates | null> {
   const run = await db
     .selectFrom('payroll_runs')
     .select(['pay_date', 'period_start', 'period_end'])
