@@ -14,7 +14,7 @@ const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
 /** Spreadsheets mark a number that is stored as a text. */
 const TEXT_MARK = /^="([^"]*)"$/;
 
-/** What the contract allows in any form, so a text that it accepts may have lost its zeros. */
+/** The contract accepts these in any form, so an accepted text may have lost its zeros. */
 const ALWAYS_READ: ReadonlySet<unknown> = new Set<Meaning>(['ssn', 'zip', 'phone']);
 
 type Repaired = { value: string; rule: RepairRule | null };

@@ -108,7 +108,7 @@ export function proposeFormat(
   };
 }
 
-/** Two words, or one before a colon, are no ID: `Report generated`, `Records:`. */
+/** Several words, or a word before a colon, are no ID: `Report generated`, `Records:`. */
 const NOTE = /^\p{L}+(?:(?: \p{L}+)+|:)/u;
 
 const RELATIONSHIPS: ReadonlySet<string> = new Set([
@@ -187,7 +187,7 @@ function fieldsOf(
   return fields;
 }
 
-/** Returns the period that the name of the column of pay rates or contributions states. */
+/** Returns the period that the header of pay rates or contributions names. */
 function periodIn(fields: ReadonlyMap<string, string>): Record<string, string> {
   const [name = ''] = [...fields].find(([, field]) => field === 'pay_rate[0].amount') ?? [];
   const [contribution = ''] = [...fields].find(([, field]) => field === 'member_contribution') ?? [];

@@ -62,9 +62,9 @@ export type FormatFinder = {
   formatFor(header: readonly string[]): FileFormat | null;
   /** For a proposal: receives the cell that names a total, whose row is left out. Changes need no confirmation then. */
   foundTotal?(header: string, text: string): void;
-  /** For a proposal: reports whether the only value of a row is a note, which leaves it out. */
+  /** For a proposal: reports whether the only value of a row is a note. The row is then left out. */
   isNote?(header: string, text: string): boolean;
-  /** For a proposal: reports whether a value shows that a row is of a dependent, which leaves it out. */
+  /** For a proposal: reports whether a value shows that a row is of a dependent. The row is then left out. */
   isDependent?(header: string, text: string): boolean;
   /** For a proposal: reports whether a value leaves its row out. */
   isOutside?(field: string, header: string, value: string): boolean;
@@ -178,7 +178,7 @@ async function* repairedRecords(
     }
   };
   const columnsIn = ({ record }: WorkbookRow) => record.filter(find.isColumn).length;
-  /** Begins with a row as the header. Rows below it may have come already. */
+  /** Begins with a row as the header. Rows below it may have been read already. */
   const startAt = function* (at: number): Generator<CsvRecord> {
     const row = above[at] as WorkbookRow;
     const begun = begin(row);
@@ -188,7 +188,7 @@ async function* repairedRecords(
     yield* above.slice(at + 1).flatMap((later) => begun.read(later) ?? []);
     above = [];
   };
-  /** Without a row of several names, the header is the first one with most of them. */
+  /** Returns the first row with the most names, for a file in which no row has several. */
   const likeliest = () => {
     const counts = above.map(columnsIn);
     return counts.indexOf(Math.max(...counts));

@@ -15,27 +15,12 @@ const OTHER_WORDS: OtherWords = {
   last_name: ['surname', 'familyname', 'lname', 'last'],
   dob: ['dateofbirth', 'birthdate', 'birthday', 'born', 'birth'],
   line1: [
-    'street',
-    'streetaddress',
-    'street1',
-    'streetaddress1',
-    'address',
-    'address1',
-    'addressline1',
-    'streetline1',
-    'streetaddressline1',
+    ...['street', 'streetaddress', 'street1', 'streetaddress1', 'address', 'address1', 'addressline1'],
+    ...['streetline1', 'streetaddressline1'],
   ],
   line2: [
-    'address2',
-    'addressline2',
-    'street2',
-    'streetaddress2',
-    'apt',
-    'apartment',
-    'unit',
-    'suite',
-    'streetline2',
-    'streetaddressline2',
+    ...['address2', 'addressline2', 'street2', 'streetaddress2', 'apt', 'apartment', 'unit', 'suite'],
+    ...['streetline2', 'streetaddressline2'],
   ],
   city: ['town', 'citytown'],
   state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
@@ -61,17 +46,9 @@ const OTHER_WORDS: OtherWords = {
     ...['rateamount', 'regularrate'],
   ],
   period: [
-    ...['paytype', 'payperiod', 'per', 'ratetype', 'rateper', 'paybasis'],
-    ...['compensationtype', 'payrateperiod'],
-    ...[
-      'ratedescription',
-      'regularpayratedescription',
-      'compensationperiod',
-      'compensationtimeperiod',
-      'paidper',
-      'salarybasis',
-      'salaryorhourly',
-    ],
+    ...['paytype', 'payperiod', 'per', 'ratetype', 'rateper', 'paybasis', 'compensationtype'],
+    ...['payrateperiod', 'ratedescription', 'regularpayratedescription'],
+    ...['compensationperiod', 'compensationtimeperiod', 'paidper', 'salarybasis', 'salaryorhourly'],
   ],
   effective_start: [
     ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
@@ -93,15 +70,8 @@ const OTHER_WORDS: OtherWords = {
   termination_date: ['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate'],
   biological_sex: ['sex', 'gender', 'legalsex', 'birthsex'],
   pay_frequency: [
-    'frequency',
-    'freq',
-    'payfreq',
-    'paycycle',
-    'payschedule',
-    'payfrequencydescription',
-    'payrollfrequency',
-    'payschedulefrequency',
-    'payperiodfrequency',
+    ...['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
+    ...['payrollfrequency', 'payschedulefrequency', 'payperiodfrequency'],
   ],
   job_title: ['title', 'job', 'position', 'occupation', 'jobtitledescription', 'positiontitle'],
   member_contribution: ['employeecontribution', 'eecontribution', 'eeamount', 'deductionamount', 'rate'],
@@ -112,7 +82,7 @@ const OTHER_WORDS: OtherWords = {
   code: ['deductioncode', 'paycode'],
 };
 
-/** Words before those of a person's own data: `Legal First Name`, `Primary Address: City`. */
+/** What may precede the name of a person's own data: `Legal First Name`, `Primary Address: City`. */
 const QUALIFIER =
   /^(?:legal|employee|emp|ee|worker|home|primary|permanent|residential|personalcontact|workcontact)/;
 const IS_PERSONAL = /^(?:first_name|last_name|dob|ssn|email|phone_number|address\..+)$/;
@@ -149,11 +119,11 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
 /** The first ranks of `OTHER_WORDS` and of words after a qualifier. Names and the words of a kind rank before both. */
 const [OTHER, QUALIFIED] = [1_000, 2_000];
 
-/** The amounts of a deduction by the month, and by the paycheck. */
+/** The first ranks of a deduction's amounts per month, and per paycheck. */
 const [MONTHLY, PER_PAY] = [3_000, 4_000];
 const PER = /(?:per)?(month(?:ly)?)$|per(?:pay(?:period|check)?|check|deduction)$/;
 
-/** `Employee Cost (Monthly)`. The same of several periods is chosen for both sides. */
+/** `Employee Cost (Monthly)`. In a file with both periods, both contributions are read per month. */
 function contributionOf(word: string, names: readonly string[], words: OtherWords): Usual | null {
   const [suffix, monthly] = PER.exec(word) ?? [];
   if (suffix === undefined) return null;

@@ -47,8 +47,8 @@ const ROWS_AT_ONCE = 250;
 type Imported = { rows: number; placeholders: number; stored: number; warnings: Problem[] };
 
 /**
- * `employerId`: the employer of the file, for the audit record. `isOwnOnly`: its employees alone may be named, and no deduction
- * that the service has sent.
+ * `employerId`: the employer of the file, for the audit record. `isOwnOnly`: rows may name only employees of this employer, and no
+ * deduction that the service has sent.
  */
 type Importing = {
   readonly noteRead?: ((trx: Trx) => Promise<void>) | undefined;
@@ -239,7 +239,7 @@ async function ofTwoEmployers(db: Db, events: readonly RowEvent[], today: string
   });
 }
 
-/** Rejects rows of employees who work elsewhere, and of deductions of other employees. */
+/** Rejects rows of another employer's employees, and rows with the ID of another employee's deduction. */
 async function ofOthers(
   db: Db,
   events: readonly RowEvent[],
@@ -257,29 +257,34 @@ async function ofOthers(
     if (employer !== employerId || others.length > 0)
       return [{ path: `${path}.employee_id`, rule: NOT_EMPLOYED }];
     const owner = owners.get(deductionId) ?? employeeId;
-    return owner === employeeId ? [] : [{ path: `${path}.id`, rule: 'is the deduction of another employee' }];
+    return owner === employeeId
+      ? []
+      : [{ path: `${path}.id`, rule: 'is the ID of a deduction of another employee' }];
   });
 }
 
 const NOT_EMPLOYED =
-  'must be an employee of this employer, and of no other one: check the ID and its prefix, or stage the census first';
+  'must be an employee of this employer and of no other employer: check the ID and its prefix, or stage the census first';
 
-/** Rejects new rows without a time if the service sent their deduction: its state may be newer. `isAny`: rows with a time, too. */
+/** Rejects new rows without a time if the service sent their deduction: its state may be newer. `isAny`: also rows with a time. */
 async function overwriting(db: Db, events: readonly RowEvent[], isAny: boolean): Promise<Problem[]> {
-  const untimed = events.filter((event) => isAny || event.createdAt === null);
-  if (untimed.length === 0) return [];
-  const deductions = untimed.map((event) => event.deductionId);
+  const checked = events.filter((event) => isAny || event.createdAt === null);
+  if (checked.length === 0) return [];
+  const deductions = checked.map((event) => event.deductionId);
   const rows = await latestVersions(db, deductions)
     .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
     .select('deductions.deduction_id')
     .where('inbox.source', '=', 'webhook')
     .execute();
   const sent = new Set(rows.map(({ deduction_id }) => deduction_id));
-  const suspects = untimed.filter((event) => sent.has(event.deductionId));
+  const suspects = checked.filter((event) => sent.has(event.deductionId));
   const ids = suspects.map((event) => event.eventId);
   const known = await eventsById(db, ids);
   const problem = isAny
-    ? { field: 'id', rule: 'is a deduction that the service has sent, and only the service changes it' }
+    ? {
+        field: 'id',
+        rule: 'is the ID of a deduction that the service has sent, and only the service changes it',
+      }
     : {
         field: 'created_at',
         rule: 'is required: the service has sent this deduction, and only a time shows which state is newer',

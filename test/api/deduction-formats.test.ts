@@ -204,7 +204,7 @@ test('without events:write, an import is of an employer, of its employees and of
     t.match(json.errors.map(describe), [
       /^deductions\[1\]\.employee_id: must be an employee of this employer/,
       /^deductions\[2\]\.employee_id: must be an employee of this employer/,
-      /^deductions\[3\]\.id: is a deduction that the service has sent/,
+      /^deductions\[3\]\.id: is the ID of a deduction that the service has sent/,
     ]);
     t.match(await send(`${url}&preview=true`, ',1001'), { json: { rows: 1, placeholders: 1, imported: 1 } });
   }

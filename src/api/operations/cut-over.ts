@@ -53,7 +53,7 @@ const ReadCutOver = field.component(
   'The comparison of a file with the roster or the ledger.',
 );
 
-const COMPARES = `People and amounts are those of today. Deductions of one employee, line of coverage and taxability are added up, those of the service are compared by ID. Employees whom the list \`people\` names are not repeated in the other lists. A difference that is signed off stays so until it changes. A CSV or an Excel workbook with other columns is read through the employer’s file format: the list \`people\` as a \`census\`, the other lists as \`deductions\`. At most ${CUT_OVER_ROWS_MAX} rows.`;
+const COMPARES = `The employees and amounts of today are compared. Deductions of one employee, line of coverage and taxability are added up, and deductions in the list \`service\` are compared by ID. Employees whom the list \`people\` names are not repeated in the other lists. A difference stays signed off until it changes. A CSV or an Excel workbook with other columns is read through the employer’s file format: the list \`people\` as a \`census\`, the other lists as \`deductions\`. At most ${CUT_OVER_ROWS_MAX} rows.`;
 
 export const compareCutOverList = operation({
   id: 'compareCutOver',

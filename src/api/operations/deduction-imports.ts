@@ -53,12 +53,16 @@ export const importDeductions = operation({
   summary: 'Import deductions',
   description:
     'Stores each row as an event, for the deductions that the service sent before the sidecar existed. One invalid row rejects the whole file. ' +
-    'The same rows again change nothing. A row without `id` becomes a placeholder: the first deduction of the service for the same employee, line of coverage and taxability replaces it from its start. Without the scope `events:write`, and for a token limited to employers, `employer_id` is required, and rows must be of its employees and of no deduction that the service has sent. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
+    'Importing the same rows again changes nothing. A row without `id` becomes a placeholder. The first deduction of the service for the same employee, line of coverage and taxability replaces the placeholder from the start of that deduction. ' +
+    'A token that is limited to employers or lacks the scope `events:write` must name an `employer_id`. Its rows may name only employees of this employer, and no deduction that the service has sent. ' +
+    'Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
   query: field.closed({
     employer_id: idFilter(
       'The employer whose file format of the kind `deductions` reads a CSV. Without it, a CSV must be strict.',
     ),
-    preview: flag('Whether the file is only checked: `imported` is then what would be new. Default: false.'),
+    preview: flag(
+      'Whether the file is only checked. `imported` is then the number of rows that would be new. Default: false.',
+    ),
   }),
   body: fileOf(
     field.component('DeductionImportRequest', { deductions: Type.Array(ImportedDeduction, { minItems: 1 }) }),
@@ -77,7 +81,7 @@ export const importDeductions = operation({
       throw invalid([
         {
           path: 'employer_id',
-          rule: 'is required for a token without the scope events:write, or limited to employers',
+          rule: 'is required for a token that is limited to employers or lacks the scope events:write',
         },
       ]);
     const through =

@@ -211,7 +211,7 @@ async function triedFormat({ params, query: { sheet }, body }: Trying, parts: Pa
   return proposeCensusFormat(body, before, dayAt(db, await sharedNow(db)));
 }
 
-/** Payroll's IDs are the same in all of its files. */
+/** Returns a format with the ID prefix of the census: payroll has the same IDs in all of its files. */
 async function likeCensus({ db }: Pick<Parts, 'db'>, employerId: string): Promise<FormatOfFile | null> {
   const id_prefix = (await readFormat(db, employerId, 'census'))?.format.id_prefix ?? null;
   return id_prefix === null ? null : { ...EMPTY_FORMAT, id_prefix };

@@ -259,7 +259,7 @@ function printRestored({ out }: Context, restored: Awaited<ReturnType<typeof rep
       );
     if (isPilot)
       out.note(
-        'The backup is of a pilot: nothing is sent until "benefits-sidecar sending on", and changes that are reported before are never sent.',
+        'The backup is from a pilot: nothing is sent until "benefits-sidecar sending on", and changes that are reported before then are never sent.',
       );
     out.note(
       `Start the sidecar, then ${printable(whatToReplay(newest.received_at))} in the provider's portal. Duplicates have no effect.`,
