@@ -7,7 +7,7 @@ import { WHOLE_FILE } from '../../formats/csv-header.ts';
 import type { FileKindName } from '../../formats/file-format.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import type { Upload } from '../forms.ts';
-import { type Html, html } from '../html.ts';
+import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import type { UploadedFile } from '../performing.ts';
 import { field } from './fields.ts';
@@ -15,14 +15,14 @@ import { count, counted, lacksScope } from './format.ts';
 import { address } from './links.ts';
 import { rowProblems, table } from './list.ts';
 
-/** As long as the listener takes to read a body. */
-export const TIMEOUT = 'timeout:600s';
+/** The longest time that the listener takes to read a body. */
+const TIMEOUT = 'timeout:600s';
 
-/** The form that keeps the chosen file, and where its result is shown. */
-export const FILE_FORM = 'file-form';
+/** The ids of the form that keeps the chosen file, and of the element that shows its result. */
+const FILE_FORM = 'file-form';
 export const OUTCOME = 'outcome';
 
-/** A kind of an employer's files. `use`: what the page that sends the file does with it; `run`: the run that it is about. */
+/** An employer's files of a kind. `use`: what the page that sends a file does with it; `run`: the run that the file is about. */
 export type FileOf = {
   readonly employer_id: string;
   readonly kind: FileKindName;
@@ -33,6 +33,24 @@ export type FileOf = {
 /** The path of the page that sets how an employer's files of a kind are read, or a path below it. */
 export function filePath({ employer_id, kind, ...query }: FileOf, below = ''): string {
   return address(`/files/${encodeURIComponent(employer_id)}/${kind}${below}`, query);
+}
+
+/** Renders the form that keeps the chosen file and sends it to `path`. `trigger`: the events that send the file. */
+export function chosenFileForm(path: string, fields: Content, { look = '', trigger = '' } = {}): Html {
+  return html`
+    <form
+      id=${FILE_FORM}
+      class=${look || undefined}
+      hx-post=${path}
+      hx-encoding="multipart/form-data"
+      hx-target=${`#${OUTCOME}`}
+      hx-trigger=${trigger || undefined}
+      hx-config=${TIMEOUT}
+    >
+      ${SHEET}
+      ${fields}
+    </form>
+  `;
 }
 
 /** Renders a button that sends the chosen file to another path. `isAtOnce`: without a click, as soon as it is shown. */
@@ -51,7 +69,7 @@ export function sendFile(path: string, label: string, { isAtOnce = false, look =
   `;
 }
 
-/** Renders the problems of a refused file, and offers to set how such files are read: at once for a file that has another form. */
+/** Renders the problems of a rejected file, and offers to set how such files are read. Recognizes a file of another form instead. */
 export function rejectedFile(
   problem: ProblemDetails,
   file: FileOf,
@@ -59,8 +77,7 @@ export function rejectedFile(
 ): Html {
   const isOther = hasOtherForm(problem.errors ?? []);
   if (isOther && uploaded.may('runs:write')) return readOtherwise(file, uploaded, true);
-  const isTable = !/json$/i.test(uploaded.filename);
-  return html`${rejectedRows(problem)}${isTable && readOtherwise(file, uploaded, false)}`;
+  return html`${rejectedRows(problem)}${isTable(uploaded) && readOtherwise(file, uploaded, false)}`;
 }
 
 export function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
@@ -85,20 +102,25 @@ export function fileOf({ filename, file: content }: Upload): UploadedFile {
   return { content, headers: { 'content-type': type } };
 }
 
+/** Reports whether a file format may read a file. JSON needs no file format. */
+export function isTable({ filename }: Pick<Upload, 'filename'>): boolean {
+  return !/json$/i.test(filename);
+}
+
 /** Reports whether a file was refused as a whole because of its form, which a file format may read. */
 export function hasOtherForm(problems: readonly Pick<Problem, 'path'>[]): boolean {
   return problems.some(({ path }) => path === WHOLE_FILE);
 }
 
-/** Offers to set how such files are read: at once for a file that has another form. */
+/** Renders the button that recognizes the columns of the chosen file. `isAtOnce`: without a click, as soon as it is shown. */
 export function readOtherwise(file: FileOf, { may }: Pick<Visit, 'may'>, isAtOnce: boolean): Html {
   if (!may('runs:write')) return html`<p>${lacksScope('To set how such files are read', 'runs:write')}</p>`;
   const label = isAtOnce ? 'Recognize its columns' : 'Change how it is read';
   return html`<div class="actions">${sendFile(filePath(file), label, { isAtOnce, look: 'quiet' })}</div>`;
 }
 
-/** For a workbook of several sheets. It precedes the file, which is sent last. */
-export const SHEET = html`
+/** For a workbook of several sheets. The field precedes the file, which is sent last. */
+const SHEET = html`
   <details class="field">
     <summary>For a workbook with several sheets: name one</summary>
     ${field({ name: 'sheet', label: 'Sheet', value: '' })}
@@ -107,13 +129,13 @@ export const SHEET = html`
 
 type Repairs = NonNullable<ResultOf<typeof validateCensus>['repairs']>;
 
-/** What the employer's file format changes, before it counts. */
+/** Renders what the employer's file format changed in a file; null without a format. */
 export function repairsOf({ repairs }: { readonly repairs: Repairs | null }): Html | null {
   if (repairs === null) return null;
   const { hidden_rows, left_out, changes } = repairs;
   const left = left_out.filter(({ rows }) => rows > 0);
   const content = html`
-    ${hidden_rows > 0 && html`<p>${`${counted(hidden_rows, 'hidden row')} of the sheet read like the others`}</p>`}
+    ${hidden_rows > 0 && html`<p>${`${counted(hidden_rows, 'hidden row')} of the sheet read like visible rows`}</p>`}
     ${left.map(({ rows, reason }) => html`<p>${`${counted(rows, 'row')} left out: ${reason}`}</p>`)}
     ${changeTable(repairs)}
   `;

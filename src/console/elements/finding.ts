@@ -83,7 +83,7 @@ export function findingIn(
   const named = `: ${employee_id}`;
   if (id !== event_id || employee_id === '' || !(rest === named || rest.startsWith(`${named}, `)))
     return html`<span>${link}${withInstants(sentence(rest))}</span>`;
-  const change = unapplied.find((one) => one.event_id === event_id);
+  const change = unapplied.find((amount) => amount.event_id === event_id);
   const what = change === undefined ? rest.slice(named.length) : `: ${change.message}`;
   return html`<span>${link}: ${links.named('employee', employee_id)}${withInstants(sentence(what))}</span>`;
 }

@@ -9,16 +9,15 @@ import type { Problem } from '../../errors.ts';
 import { WHOLE_FILE } from '../../formats/csv-header.ts';
 import { field } from '../elements/fields.ts';
 import {
-  FILE_FORM,
+  chosenFileForm,
   type FileOf,
   folded,
   hasOtherForm,
+  isTable,
   OUTCOME,
   readOtherwise,
   repairsOf,
-  SHEET,
   sendFile,
-  TIMEOUT,
 } from '../elements/file.ts';
 import { count, counted, since } from '../elements/format.ts';
 import { address, censusPath, employeeOf } from '../elements/links.ts';
@@ -109,51 +108,45 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
 
 /** The file stays in the form until it is staged; the result of the check is shown below the form. */
 export function uploadForm(employerId: string): Html {
+  const fields = html`
+    <details class="field">
+      <summary>For a CSV or Excel file: add the organization</summary>
+      <label for="organization">Organization (JSON file)</label>
+      <input id="organization" name="organization" type="file" accept=".json,application/json" />
+      <p class="hint">Such a file has one row per employee and no row for the employer. The file format of the employer may have its organization.</p>
+    </details>
+    <details class="field">
+      <summary>For an employee who also works for another employer: confirm that they are one person</summary>
+      ${field({ name: 'same_person', label: 'Same person (employee IDs)', rows: 2, value: '', hint: 'One ID in each line: employees whose birth date or SSN differs in the census of the other employer, because one of them was corrected.' })}
+      ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
+    </details>
+    <div class="field">
+      <label for="file">Census (JSON, CSV or Excel file)</label>
+      <input id="file" class="drop" name="file" type="file" accept=".json,.csv,.xlsx,application/json,text/csv" required />
+      <p class="hint">Choose a file or drop it here. At most 256 MiB.</p>
+    </div>
+    <div class="actions">
+      <button type="submit">Check</button>
+      <span class="busy soft" role="status">Checking every row …</span>
+    </div>
+  `;
   return html`
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
       <p>Choose the export of your HR or payroll system as it is. First, each row is checked, also against the last upload if there was one, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
-      <form
-        id=${FILE_FORM}
-        hx-post=${`${censusPath(employerId)}/check`}
-        hx-encoding="multipart/form-data"
-        hx-target=${`#${OUTCOME}`}
-        hx-config=${TIMEOUT}
-      >
-        ${SHEET}
-        <details class="field">
-          <summary>For a CSV or Excel file: add the organization</summary>
-          <label for="organization">Organization (JSON file)</label>
-          <input id="organization" name="organization" type="file" accept=".json,application/json" />
-          <p class="hint">Such a file has one row per employee and no row for the employer. The file format of the employer may have its organization.</p>
-        </details>
-        <details class="field">
-          <summary>For an employee who also works for another employer: confirm that they are one person</summary>
-          ${field({ name: 'same_person', label: 'Same person (employee IDs)', rows: 2, value: '', hint: 'One ID in each line: employees whose birth date or SSN differs in the census of the other employer, because one of them was corrected.' })}
-          ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
-        </details>
-        <div class="field">
-          <label for="file">Census (JSON, CSV or Excel file)</label>
-          <input id="file" class="drop" name="file" type="file" accept=".json,.csv,.xlsx,application/json,text/csv" required />
-          <p class="hint">Choose a file or drop it here. At most 256 MiB.</p>
-        </div>
-        <div class="actions">
-          <button type="submit">Check</button>
-          <span class="busy soft" role="status">Checking every row …</span>
-        </div>
-      </form>
+      ${chosenFileForm(`${censusPath(employerId)}/check`, fields)}
       <div id=${OUTCOME}></div>
     </section>
   `;
 }
 
-/** Shows the result of a check with ids and field names, never values. A file of another form is recognized at once. */
+/** Shows the result of a check with ids and field names, never values. For a file of another form, recognizes its columns instead. */
 function outcome(report: Report, visit: Upload, digest: string, isOff: boolean): Html {
   const { valid, employees, problem_count, problems } = report;
   const file: FileOf = { employer_id: visit.params.employer_id ?? '', kind: 'census' };
   const isOther = hasOtherForm(problems) || problems.some(({ path }) => path === 'organization');
-  const isTable = !/json$/i.test(visit.filename);
-  if (isOther && isTable && visit.may('runs:write')) return readOtherwise(file, visit, true);
+  const hasColumns = isTable(visit);
+  if (isOther && hasColumns && visit.may('runs:write')) return readOtherwise(file, visit, true);
   const listed = problems.filter(({ path }) => path !== WHOLE_FILE);
   const title = `${valid ? 'No problems' : counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
   const rejected = html`
@@ -166,7 +159,7 @@ function outcome(report: Report, visit: Upload, digest: string, isOff: boolean):
       ${repairsOf(report)}
       ${warningsOf(report)}
       ${valid ? accepted(report, visit, digest, isOff) : rejected}
-      ${isTable && (!valid || report.repairs !== null) && readOtherwise(file, visit, false)}
+      ${hasColumns && (!valid || report.repairs !== null) && readOtherwise(file, visit, false)}
     </section>
   `;
 }

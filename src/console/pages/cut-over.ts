@@ -5,15 +5,13 @@ import { Refusal } from '../../api/problem.ts';
 import { savedNotice, state } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import {
-  FILE_FORM,
+  chosenFileForm,
   fileOf,
   OUTCOME,
   rejectedFile,
   rejectedRows,
   repairsOf,
-  SHEET,
   sendFile,
-  TIMEOUT,
 } from '../elements/file.ts';
 import { count, counted, instant, lacksScope, term } from '../elements/format.ts';
 import { address, censusPath, cutOverPath, employeeOf, nameIn } from '../elements/links.ts';
@@ -104,21 +102,19 @@ function fileForm(employerId: string, list: CutOverList, maySign: boolean): Html
     value: '',
     hint: 'Stored in the audit record. At most 500 characters.',
   });
-  return html`
-    <form id=${FILE_FORM} class="card" hx-post=${cutOverPath(employerId, list)} hx-encoding="multipart/form-data" hx-target=${`#${OUTCOME}`} hx-config=${TIMEOUT}>
-      ${SHEET}
-      ${maySign && reason}
-      <div class="field">
-        <label for="file">${`File: ${LISTS[list].title.toLowerCase()}`}</label>
-        <input id="file" class="drop" name="file" type="file" accept=".csv,.xlsx,.json,.ndjson,text/csv" aria-describedby="file-hint" required />
-        <p class="hint" id="file-hint">${`${LISTS[list].hint} Excel, CSV, JSON or NDJSON, at most 64 MiB.`}</p>
-      </div>
-      <div class="actions">
-        <button type="submit">Compare</button>
-        <span class="busy soft" role="status">Reading the file …</span>
-      </div>
-    </form>
+  const fields = html`
+    ${maySign && reason}
+    <div class="field">
+      <label for="file">${`File: ${LISTS[list].title.toLowerCase()}`}</label>
+      <input id="file" class="drop" name="file" type="file" accept=".csv,.xlsx,.json,.ndjson,text/csv" aria-describedby="file-hint" required />
+      <p class="hint" id="file-hint">${`${LISTS[list].hint} Excel, CSV, JSON or NDJSON, at most 64 MiB.`}</p>
+    </div>
+    <div class="actions">
+      <button type="submit">Compare</button>
+      <span class="busy soft" role="status">Reading the file …</span>
+    </div>
   `;
+  return chosenFileForm(cutOverPath(employerId, list), fields, { look: 'card' });
 }
 
 function outcome(compared: Comparison, list: CutOverList, visit: Visit): Html {
@@ -158,7 +154,7 @@ function signOff({ etag, missing_ids }: Comparison, list: CutOverList, { params,
   return html`
     <div class="actions">
       ${sendFile(to, 'Sign off')}
-      <span class="hint">Keeps these differences as known. One that changes comes back.</span>
+      <span class="hint">Keeps these differences as known. A difference that changes is shown again.</span>
     </div>
   `;
 }

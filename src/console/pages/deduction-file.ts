@@ -46,7 +46,7 @@ function checked(result: Imported, file: FileOf, visit: Visit): Html {
   return html`
     <section class="card" aria-labelledby="result">
       <h2 id="result" tabindex="-1" autofocus>${`No problems in ${counted(rows, 'deduction')}`}</h2>
-      <p>${`${count(added)} new, ${count(rows - added)} imported before.${placeholders > 0 ? ` ${counted(placeholders, 'deduction')} without an ID of the benefits service: its own deduction replaces each once it arrives.` : ''}`}</p>
+      <p>${`${count(added)} new, ${count(rows - added)} imported before.${placeholders > 0 ? ` ${counted(placeholders, 'deduction')} without an ID of the benefits service: each is replaced once the service sends its deduction.` : ''}`}</p>
       ${repairsOf(result)}
       ${warningsOf(result)}
       <div class="actions">

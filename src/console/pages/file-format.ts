@@ -48,7 +48,7 @@ const CONSTANTS: Readonly<Record<Constant, Omit<Spec, 'name'>>> = {
 };
 
 /** The employer, which a file of employees lacks. */
-export const ORGANIZATION: readonly Spec[] = [
+const ORGANIZATION: readonly Spec[] = [
   { name: 'organization.legal_business_name', label: 'Legal business name' },
   { name: 'organization.fein', label: 'FEIN' },
   {

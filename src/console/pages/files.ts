@@ -1,19 +1,10 @@
-/** An employer's files as people have them: columns are recognized, a person confirms how they are read, and the file is used. */
+/** An employer's files in any form: columns are recognized, a person confirms how files are read, and the chosen file is used. */
 import type { ResultOf } from '../../api/operation.ts';
 import { importDeductions } from '../../api/operations/deduction-imports.ts';
 import { proposeFileFormat } from '../../api/operations/file-formats.ts';
 import { Refusal } from '../../api/problem.ts';
 import { FILE_KINDS, type FileKindName } from '../../formats/file-format.ts';
-import {
-  changeTable,
-  FILE_FORM,
-  type FileOf,
-  filePath,
-  OUTCOME,
-  SHEET,
-  sendFile,
-  TIMEOUT,
-} from '../elements/file.ts';
+import { changeTable, chosenFileForm, type FileOf, filePath, OUTCOME, sendFile } from '../elements/file.ts';
 import { counted, lacksScope } from '../elements/format.ts';
 import { censusPath, cutOverPath, nameIn, runPath } from '../elements/links.ts';
 import { rowProblems } from '../elements/list.ts';
@@ -75,7 +66,7 @@ const EXPLANATIONS = {
   deductions:
     'Choose the list of what payroll deducts today as it is. First, each row is checked, and nothing is saved. Then you can import the same file.',
   payroll:
-    'Choose a file that payroll writes, or one that it loads, as it is. Its columns are recognized, and nothing is saved until you confirm them. Files of amounts taken, comparisons with payroll, and files for payroll then have these columns.',
+    'Choose a file that payroll writes or loads, as it is. Its columns are recognized, and nothing is saved until you confirm them. Files of amounts taken, comparisons with payroll, and files for payroll then have these columns.',
 } as const;
 
 /** The file stays in the form until it is used. */
@@ -83,22 +74,22 @@ function fileForm(of: FileOf & { kind: keyof typeof EXPLANATIONS }, { may }: Vis
   if (of.kind === 'payroll' && !may('runs:write'))
     return html`<p>${lacksScope('To set how files are read', 'runs:write')}</p>`;
   const isImport = of.kind === 'deductions';
+  const fields = html`
+    <div class="field">
+      <label for="file">${isImport ? 'Deductions (Excel, CSV, JSON or NDJSON file)' : 'Payroll’s file (Excel or CSV)'}</label>
+      <input id="file" class="drop" name="file" type="file" accept=${isImport ? '.xlsx,.csv,.json,.ndjson,text/csv' : '.xlsx,.csv,text/csv'} required />
+      <p class="hint">Choose a file or drop it here. At most 64 MiB.</p>
+    </div>
+    <div class="actions">
+      <button type="submit">${isImport ? 'Check' : 'Recognize columns'}</button>
+      <span class="busy soft" role="status">Reading every row …</span>
+    </div>
+  `;
   return html`
     <section class="card" aria-labelledby="choose">
       <h2 id="choose">Choose the file</h2>
       <p>${EXPLANATIONS[of.kind]}</p>
-      <form id=${FILE_FORM} hx-post=${filePath(of, isImport ? '/check' : '')} hx-encoding="multipart/form-data" hx-target=${`#${OUTCOME}`} hx-config=${TIMEOUT}>
-        ${SHEET}
-        <div class="field">
-          <label for="file">${isImport ? 'Deductions (Excel, CSV, JSON or NDJSON file)' : 'Payroll’s file (Excel or CSV)'}</label>
-          <input id="file" class="drop" name="file" type="file" accept=${isImport ? '.xlsx,.csv,.json,.ndjson,text/csv' : '.xlsx,.csv,text/csv'} required />
-          <p class="hint">Choose a file or drop it here. At most 64 MiB.</p>
-        </div>
-        <div class="actions">
-          <button type="submit">${isImport ? 'Check' : 'Recognize columns'}</button>
-          <span class="busy soft" role="status">Reading every row …</span>
-        </div>
-      </form>
+      ${chosenFileForm(filePath(of, isImport ? '/check' : ''), fields)}
     </section>
     <div id=${OUTCOME}></div>
   `;
@@ -134,7 +125,7 @@ function sourceOf({ repairs }: Proposal): string {
   return `${counted(rows, 'row')} below the column names in line ${header_line}${from}${hidden}.`;
 }
 
-/** The file is used where it was chosen. What is not a check only waits for a click. */
+/** Renders the next step with the chosen file. A check or a comparison starts without a click. */
 function confirmed({ employer_id, kind, use, run }: FileOf): Html {
   const done = html`<p class="done" role="status">Your files are now read this way. Nothing of this file is saved yet.</p>`;
   const [path, label, isAtOnce] = nextOf();

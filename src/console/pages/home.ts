@@ -23,8 +23,9 @@ export function homePages({ page, action, parts }: Console): void {
   page('/', 'self', async (visit) => {
     const { may, caller } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
+    const all = await payrollsOf(visit);
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, parts)}${await newEmployer(visit)}`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, parts, all)}${newEmployer(visit, all)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -58,7 +59,7 @@ export function homePages({ page, action, parts }: Console): void {
       await act.api.perform(computePayrollRun, { params: { run_id: run_id as string } });
       isAny = true;
     }
-    return isAny ? payrollsPart(act, parts) : null;
+    return isAny ? payrollsPart(act, parts, await payrollsOf(act)) : null;
   });
 }
 
@@ -71,8 +72,11 @@ function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
 }
 
 /** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
-async function payrollsPart(visit: Visit, parts: Pick<ConsoleParts, 'db'>): Promise<Html> {
-  const all = await payrollsOf(visit);
+async function payrollsPart(
+  visit: Visit,
+  parts: Pick<ConsoleParts, 'db'>,
+  all: readonly Payroll[],
+): Promise<Html> {
   const { state: selected, check } = visit.query;
   const shown = all.filter(
     (payroll) =>
@@ -109,17 +113,14 @@ function missingForSetup({ may }: Visit): Scope | null {
   return (['runs:write', 'census:write'] as const).find((scope) => !may(scope)) ?? null;
 }
 
-/**
- * The form is outside the part that refreshes, so that what was typed stays. A user who is limited to employers sets up only
- * these.
- */
-async function newEmployer(visit: Visit): Promise<Html | null> {
+/** Is outside the part that refreshes, which would clear the form. Users limited to employers set up only those employers. */
+function newEmployer(visit: Visit, all: readonly Payroll[]): Html | null {
   if (missingForSetup(visit) !== null) return null;
-  const own = visit.caller?.employers;
-  if (own != null) {
-    const known = new Set((await payrollsOf(visit)).map(({ employer_id }) => employer_id));
+  const permitted = visit.caller?.employers;
+  if (permitted != null) {
+    const known = new Set(all.map(({ employer_id }) => employer_id));
     const isNew = (id: string) => !known.has(id);
-    return html`<p class="actions">${own.filter(isNew).map((id) => html`<a class="button quiet" href=${setupPath(id)}>${`Set up ${id}`}</a>`)}</p>`;
+    return html`<p class="actions">${permitted.filter(isNew).map((id) => html`<a class="button quiet" href=${setupPath(id)}>${`Set up ${id}`}</a>`)}</p>`;
   }
   return html`
     <form class="fields" method="get" action=${setupPath()}>

@@ -34,7 +34,7 @@ export function setupLink(employer_id: string, parts: readonly string[]): Html {
   return html`<a href=${setupPath(employer_id)}>Finish the setup</a><span class="soft">${`: ${parts.join(', ')}`}</span>`;
 }
 
-/** Returns the missing parts of the setup. Pay dates after the one that is due are no part of it. */
+/** Returns the missing parts of the setup. Pay dates later than the due pay date are not required. */
 export function setupOf({ missing }: Payroll): string[] {
   return missing.flatMap((what) => SETUP[what] ?? []);
 }

@@ -8,15 +8,13 @@ import { describeRows, type WithRows } from '../../../api/schemas.ts';
 import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
 import {
-  FILE_FORM,
+  chosenFileForm,
   type FileOf,
   fileOf,
   OUTCOME,
   rejectedFile,
   rejectedRows,
   repairsOf,
-  SHEET,
-  TIMEOUT,
 } from '../../elements/file.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
@@ -247,27 +245,25 @@ function fileForm(
 ): Html {
   const { description, columns } = describeRows(op);
   const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
-  return html`
-    <form id=${FILE_FORM} class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target=${`#${OUTCOME}`} hx-trigger=${trigger} hx-config=${TIMEOUT}>
-      ${SHEET}
-      <div class="field">
-        <label for="file">${label}</label>
-        <input id="file" class="drop" name="file" type="file" accept=${`.xlsx,${accepted.join(',')}`} aria-describedby="file-hint" required />
-        <p class="hint" id="file-hint">Choose a file or drop it here. Excel, CSV, JSON or NDJSON, at most 64 MiB. A file with payroll’s own columns is read through the employer’s file format.</p>
-      </div>
-      <div class="actions">
-        <button type="submit" class="while-unchanged">${button}</button>
-        <span class="busy soft" role="status">Reading the file …</span>
-      </div>
-      <details>
-        <summary>File format</summary>
-        <p>${description}</p>
-        ${table(columns, { caption: 'Columns of the file', captionHidden: true }, [
-          ['Column', ([name]) => html`<code>${name}</code>`, 'name'],
-          ['Description', ([, description]) => description],
-        ])}
-        <p class="hint">${'A CSV file has a header with these names, in any order. A JSON file is '}<code>${'{"lines": [{…}]}'}</code>${' with the same names. Amounts are strings such as 12.34.'}</p>
-      </details>
-    </form>
+  const fields = html`
+    <div class="field">
+      <label for="file">${label}</label>
+      <input id="file" class="drop" name="file" type="file" accept=${`.xlsx,${accepted.join(',')}`} aria-describedby="file-hint" required />
+      <p class="hint" id="file-hint">Choose a file or drop it here. Excel, CSV, JSON or NDJSON, at most 64 MiB. A file with payroll’s own columns is read through the employer’s file format.</p>
+    </div>
+    <div class="actions">
+      <button type="submit" class="while-unchanged">${button}</button>
+      <span class="busy soft" role="status">Reading the file …</span>
+    </div>
+    <details>
+      <summary>File format</summary>
+      <p>${description}</p>
+      ${table(columns, { caption: 'Columns of the file', captionHidden: true }, [
+        ['Column', ([name]) => html`<code>${name}</code>`, 'name'],
+        ['Description', ([, description]) => description],
+      ])}
+      <p class="hint">${'A CSV file has a header with these names, in any order. A JSON file is '}<code>${'{"lines": [{…}]}'}</code>${' with the same names. Amounts are strings such as 12.34.'}</p>
+    </details>
   `;
+  return chosenFileForm(to, fields, { look: 'card', trigger });
 }
