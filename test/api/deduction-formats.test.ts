@@ -184,20 +184,21 @@ test('a format of another kind is refused by field', async (t, running) => {
   ]);
 });
 
-test('without events:write, an import is of an employer, of its employees and of nothing the service has sent', async (t, running) => {
+test('without events:write, an import is for employees of one employer and repeats no deduction of the service', async (t, running) => {
   const { call, db, tokenWith, tokenFor } = running;
   await learn(db, employment('1001', { employer_id: 'acme' }), employment('2001', { employer_id: 'other' }));
   await deliver(db, [deductionOf('evt-1', { id: 'sent', employee_id: '1001' })]);
   const header =
     'id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability';
-  const file = (...rows: string[]) => [header, ...rows.map((row) => `${row},dental,1.00,0,monthly,pre_tax`)];
+  const file = (...rows: string[]) =>
+    [header, ...rows.map((row) => `${row},dental,1.00,0,monthly,pre_tax`)].join('\n');
   const url = '/v1/deductions/import?employer_id=acme';
   for (const token of [
     await tokenWith('runs:write'),
     await tokenFor(['acme'], 'runs:write', 'events:write'),
   ]) {
     const send = (path: string, ...rows: string[]) =>
-      call({ method: 'POST', url: path, headers: TYPE, body: file(...rows).join('\n'), token });
+      call({ method: 'POST', url: path, headers: TYPE, body: file(...rows), token });
     t.match(await send('/v1/deductions/import', ',1001'), { status: 400 });
     const { status, json } = await send(url, ',1001', ',2001', ',3001', 'sent,1001');
     t.equal(status, 422);
@@ -210,7 +211,7 @@ test('without events:write, an import is of an employer, of its employees and of
   }
   t.equal((await db.selectFrom('inbox').selectAll().where('source', '=', 'import').execute()).length, 0);
   const token = await tokenWith('runs:write');
-  const request = { method: 'POST', url, headers: TYPE, body: file(',1001').join('\n') } as const;
+  const request = { method: 'POST', url, headers: TYPE, body: file(',1001') } as const;
   t.match(await call({ ...request, token }), { json: { imported: 1 } });
   t.match(await call({ ...request, url: `${url}&preview=true` }), { json: { rows: 1, imported: 0 } });
   const recorded = await db

@@ -57,7 +57,7 @@ type Column = { header: string; field: string | null };
 const fieldsIn = ({ format }: { format: { columns: Column[] } }) =>
   Object.fromEntries(format.columns.map(({ header, field }) => [header, field]));
 
-t.test('the census export of a vendor has no problem as it is', async (t) => {
+t.test('the census export of each vendor is read without problems', async (t) => {
   const { propose } = await proposing(t);
   for (const [vendor, file] of Object.entries(CENSUSES))
     t.match(await propose('census', file), { problems: [], valid: true }, vendor);
@@ -68,7 +68,7 @@ t.test('the census export of a vendor has no problem as it is', async (t) => {
   ]);
 });
 
-t.test('whole names are no names, and the problem names their column', async (t) => {
+t.test('a column of whole names is a problem that names the column', async (t) => {
   const { propose } = await proposing(t);
   const { problems } = await propose(
     'census',
@@ -123,7 +123,7 @@ t.test('a list of deductions has levels, periods and notes', async (t) => {
   t.strictSame(format.leave_out, [{ header: 'Associate ID', values: ['Records:*'], reason: 'Notes' }]);
 });
 
-t.test('columns that hardly any name recognizes are listed, and rows below them are read', async (t) => {
+t.test('the columns are found if only one has a known name, and so are the rows below them', async (t) => {
   const { propose } = await proposing(t);
   const rows = Array.from({ length: 30 }, (_, row) => `${1001 + row},69.23,9.23`);
   const { format, repairs } = await propose('deductions', csv('Emp ID,Medical Plan,Dental Plan', ...rows));

@@ -1,4 +1,4 @@
-/** Files as people have them in the console: recognized, confirmed, and used, without editing one. */
+/** Files in the console as payroll exports them: recognized, confirmed and used without editing a file. */
 import t from 'tap';
 import { ROLES } from '../../src/security/scopes.ts';
 import { apply } from '../api/deliver.ts';
@@ -33,7 +33,9 @@ const census = {
   }),
 };
 const csv = (name: string, ...lines: readonly string[]) => ({
-  ...{ name, mimeType: 'text/csv', buffer: Buffer.from(lines.join('\r\n')) },
+  name,
+  mimeType: 'text/csv',
+  buffer: Buffer.from(lines.join('\r\n')),
 });
 const deductions = csv(
   'deductions.csv',

@@ -147,7 +147,7 @@ t.test('a check that fails in several payrolls is accepted in the selected payro
   t.match(await run('north'), { state: 'open' });
 });
 
-t.test('starting all payrolls names those that are refused, with the reason', async (t) => {
+t.test('starting all payrolls names each refused payroll, with the reason', async (t) => {
   const { opened, db, finalized, run } = await openPayroll(t);
   await finalized('before', '2026-07-03');
   await setSchedules(db, TWO);

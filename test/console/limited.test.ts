@@ -31,7 +31,7 @@ async function crawl(t: Test, { base, cookie }: Stage, token: string): Promise<M
 const linksOf = (body: string) =>
   [...body.matchAll(LINK)].map(([, link = '']) => link.replaceAll('&amp;', '&'));
 
-t.test('a person who is limited to employers sets up only these', async (t) => {
+t.test('a person who is limited to some employers can set up only those employers', async (t) => {
   const { opened, tokenFor } = await openPayroll(t);
   const scopes = ROLES['payroll-specialist'];
   const page = await opened('/', { token: await tokenFor([EMPLOYER, 'birch'], ...scopes) });

@@ -39,10 +39,10 @@ function operationsIn(document: Json): Map<string, Json> {
 function compareOperation(documents: Documents, name: string, before: Json, after: Json): void {
   const { report } = documents;
   const isWebhook = !name.includes(' ');
-  const allowing = waysIn(after);
-  for (const one of waysIn(before))
-    if (!allowing.some((other) => other.every((scope) => one.includes(scope))))
-      report(name, `needs ${allowing.map((other) => other.join(' and ')).join(' or ')}`);
+  const needed = scopeListsOf(after);
+  for (const held of scopeListsOf(before))
+    if (!needed.some((scopes) => scopes.every((scope) => held.includes(scope))))
+      report(name, `needs ${needed.map((scopes) => scopes.join(' and ')).join(' or ')}`);
   if (!isWebhook) compareParameters(documents, name, before, after);
   const [body, now] = [objectOf(before.requestBody), objectOf(after.requestBody)];
   compareContent(documents, `${name} body`, body, now, isWebhook ? 'out' : 'in');
@@ -186,8 +186,8 @@ function objectOf(value: unknown): Json {
   return typeof value === 'object' && value !== null ? (value as Json) : {};
 }
 
-/** Returns the scopes of each way to be allowed. A public operation needs no scope. */
-function waysIn({ security }: Json): string[][] {
-  const ways = ((security ?? []) as Record<string, string[]>[]).map((one) => Object.values(one).flat());
-  return ways.length === 0 ? [[]] : ways;
+/** Returns the lists of scopes that each suffice for an operation. A public operation needs no scope. */
+function scopeListsOf({ security }: Json): string[][] {
+  const alternatives = (security ?? []) as Record<string, string[]>[];
+  return alternatives.length === 0 ? [[]] : alternatives.map((scheme) => Object.values(scheme).flat());
 }

@@ -1,4 +1,4 @@
-/** The names that payroll gave to the sidecar, by employer and employee. It may show only these, and the newest of them. */
+/** The names that payroll gave to the sidecar, by employer and employee. It may show only these, and of each employee only the newest. */
 import type { Name } from '../../src/names/names.ts';
 import type { Simulation } from './simulation.ts';
 import { areClocksOff, DAY_MS, MINUTE_MS } from './time.ts';
@@ -8,10 +8,10 @@ export type ShownName = Name & { readonly employee_id: string; readonly employer
 
 /** A census arrives for ten minutes at most, and is staged afterward. */
 const STAGING_MS = 15 * MINUTE_MS;
-/** Faults keep a name from being stored no longer than this. */
+/** The longest time for which faults delay the storage of a name. */
 const STORED_MS = 2 * DAY_MS;
 
-/** By simulation and employer, and by employee, the names in the order in which they were given. */
+/** By simulation, employer and employee: the names in the order in which they were given. */
 const givenIn = new WeakMap<Simulation, Map<string, Map<string, Given[]>>>();
 
 function givenBy(simulation: Simulation, employerId: string): Map<string, Given[]> {
@@ -37,7 +37,7 @@ export function giveName(simulation: Simulation, employerId: string, employee: N
   return given;
 }
 
-/** Notes the name of a hire, which may be stored at any time until a response says that it was. */
+/** Notes the name of a hire. Returns a function to call when a response confirms that the name is stored. */
 export function giveHire(simulation: Simulation, hire: Hire): () => void {
   const given = giveName(simulation, hire.employer_id, hire);
   given.at = Number.POSITIVE_INFINITY;
@@ -54,12 +54,12 @@ export function wrongName(simulation: Simulation, shown: ShownName): string | nu
   if (!given.some(({ name }) => name === text)) return 'was not given by this employer';
   const since = stagedSince(simulation, employer_id);
   const recent = given.filter(({ at }) => at > since);
-  // Somebody who left is in no recent census.
+  // An employee who left is in no recent census.
   if (recent.length === 0 || recent.some(({ name }) => name === text)) return null;
   return `is older than ${recent.map(({ name }) => name).join(', ')}`;
 }
 
-/** Every name that an employer gave before this time is stored, or replaced by a later one. */
+/** Returns the time before which every name that an employer gave is stored, or replaced by a later name. */
 function stagedSince(simulation: Simulation, employerId: string): number {
   const { machine, world } = simulation;
   // A census with almost nobody replaces no names.
@@ -71,7 +71,7 @@ function stagedSince(simulation: Simulation, employerId: string): number {
   return staged?.at == null ? Number.NEGATIVE_INFINITY : Date.parse(staged.at) - STAGING_MS;
 }
 
-/** Returns the last name that each employer gave an employee, and since when it gave this one. */
+/** Returns the latest name that each employer gave for an employee, and since when it gave this name. */
 function lastNames(simulation: Simulation, employeeId: string): (Given & { employerId: string })[] {
   return [...(givenIn.get(simulation) ?? [])].flatMap(([employerId, names]) => {
     const given = names.get(employeeId) ?? [];
@@ -82,13 +82,13 @@ function lastNames(simulation: Simulation, employeeId: string): (Given & { emplo
   });
 }
 
-/** Returns what is wrong with a name that was shown when everything that payroll gave is stored, or null. */
+/** Returns what is wrong with a name that was shown when all names from payroll are stored, or null. */
 export function wrongAtRest(simulation: Simulation, shown: ShownName, limit: string | null): string | null {
   const last = lastNames(simulation, shown.employee_id).filter(
     ({ employerId }) => limit === null || employerId === limit,
   );
-  const own = last.find(({ employerId }) => employerId === shown.employer_id);
-  if (own?.name !== textOf(shown)) return `is not the last one, ${own?.name}`;
-  const newer = last.find(({ at }) => at > own.at + STORED_MS);
+  const latest = last.find(({ employerId }) => employerId === shown.employer_id);
+  if (latest?.name !== textOf(shown)) return `is not the latest name, ${latest?.name}`;
+  const newer = last.find(({ at }) => at > latest.at + STORED_MS);
   return newer === undefined ? null : `is older than ${newer.name} of ${newer.employerId}`;
 }

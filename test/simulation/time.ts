@@ -142,7 +142,7 @@ export function timeoutSignal(ms: number): AbortSignal {
   return controller.signal;
 }
 
-/** Whether the clock of the database was off until now: ages of censuses are then misjudged. */
+/** Reports whether a clock fault has begun. From then on, the ages of censuses are unreliable. */
 export function areClocksOff({ faults, restFrom, days, time }: Simulation): boolean {
   const start = restFrom - days * DAY_MS;
   return faults.planned.some(({ kind, at }) => kind === 'clock' && start + at <= time.now());

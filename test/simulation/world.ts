@@ -43,7 +43,7 @@ export function createWorld(seed: number) {
     of,
     /** The employers whose payroll system gives only one employee, by mistake or because they sold a branch. */
     shrunk,
-    /** Those that gave such a census. */
+    /** The employers that gave such a census. */
     wereShrunk,
     /** Whether censuses come from a function instead of uploads. */
     hasFunction: draw() < 0.5,

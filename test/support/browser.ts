@@ -22,7 +22,7 @@ const FONTS = `<?xml version="1.0"?>
 /** Without memory for tiles, the browser lays out and paints pages as always, but computes no pixels. */
 export const WITHOUT_PIXELS = '--force-gpu-mem-available-mb=1';
 
-/** Launches it, with these arguments too. */
+/** Launches the browser, with more arguments than usual. */
 export async function launchBrowser(...more: string[]): Promise<Browser> {
   const executablePath = await unpackedBrowser();
   const env = { ...process.env, FONTCONFIG_FILE: join(dirname(executablePath), 'fonts.conf') };

@@ -189,16 +189,17 @@ export function isShared(world: Pick<World, 'facts'>, run: Run, employee: string
 /** Implements "A transfer": returns the jobs that an employee left for the run's employer. */
 export function transfersOf(world: World, run: Run, employee: string): ModelTransfer[] {
   const jobs = jobsOf(world, employee);
-  const own = spellsOf(jobs.get(run.employer_id) ?? []);
+  const spellsHere = spellsOf(jobs.get(run.employer_id) ?? []);
   return [...jobs].flatMap(([employer, facts]) => {
-    const ends = spellsOf(facts).flatMap(({ end }) => end ?? []);
-    return ends
-      .filter((end) => employer !== run.employer_id && end <= run.period_end)
-      .filter((end) => own.some((spell) => spell.end === null || spell.end > end))
+    if (employer === run.employer_id) return [];
+    return spellsOf(facts)
+      .flatMap(({ end }) => end ?? [])
+      .filter((end) => end <= run.period_end)
+      .filter((end) => spellsHere.some((spell) => spell.end === null || spell.end > end))
       .flatMap((left): ModelTransfer[] => {
         const last = lastCheckOf(world, employer, facts, left);
         if (last === null) return [{ left, until: null }];
-        // Otherwise no run there takes anything because of this termination.
+        // A run there that does not pay the employee takes nothing because of this termination.
         const there: Run = { ...run, ...last, kind: 'regular', employer_id: employer, final_checks: [] };
         const status = statusOf(world, { run: there, schedules: 1 }, employee);
         const isPaid = !['other_employer', 'terminated', 'not_hired_yet'].includes(status);
@@ -603,12 +604,12 @@ export function finalDates(
 /** Reports whether an employee is, or belongs, in a regular run of a pay date. */
 function isPaidOn(world: World, runs: readonly ModelRun[], employee: string, date: string): boolean {
   return runs.some(
-    (other) =>
-      !other.voided &&
-      other.run.kind === 'regular' &&
-      other.run.pay_date === date &&
-      (other.roster.has(employee) ||
-        statusOf(world, { ...other, run: { ...other.run, employee_ids: null } }, employee) === 'in'),
+    ({ voided, run, roster, schedules }) =>
+      !voided &&
+      run.kind === 'regular' &&
+      run.pay_date === date &&
+      (roster.has(employee) ||
+        statusOf(world, { run: { ...run, employee_ids: null }, schedules }, employee) === 'in'),
   );
 }
 

@@ -304,7 +304,7 @@ t.test('one employer takes the check of a period in which an employee left and r
       [rehired, employment('e', { hire_date: null, absent: 1, effective_on: '2026-01-23' })],
       { acme: [], [OTHER]: ['a 10.00'] },
     ],
-    // The job between the two is the one that was left last.
+    // The job that the employee left last is with the other employer.
     [
       [employment('e', { hire_date: null, ...left('2026-01-20', OTHER) }), rehired],
       { acme: ['a 0.00 taken_elsewhere'], [OTHER]: ['a 10.00'] },

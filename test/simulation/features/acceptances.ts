@@ -1,4 +1,4 @@
-/** Acceptances: payroll accepts a check in open runs of all employers with one reason, and facts go on changing the findings. */
+/** Acceptances: payroll accepts the findings of a check in open runs of all employers, while facts change the findings. */
 import { pick, type Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
 import { MINUTE_MS } from '../time.ts';
@@ -8,12 +8,12 @@ import { datesAfterRest } from './reviews.ts';
 
 const READS_MOST_MS = 3 * MINUTE_MS;
 
-/** A finding as it is shown. Without a text, the token may not see what it is about. */
+/** A finding in a response. It has no `text` if the token may not see its data. */
 type Shown = { check: string; text?: string; employee_id?: string; version?: number; event_id?: string };
 type Open = Shown & { ids: string[]; result: string; acceptable: boolean };
 type Accepted = Shown & { reason: string; accepted_by: object; accepted_at: string };
 
-/** A request, with the findings that were reviewed. `person`: null for the payroll system. */
+/** A request to accept reviewed findings. `person`: null for the payroll system. */
 type Attempt = { runId: string; reason: string; person: string | null; check: string; findings: Open[] };
 
 const attemptsIn = new WeakMap<Simulation, Attempt[]>();
@@ -74,10 +74,10 @@ function begin(simulation: Simulation): void {
   }
 }
 
-/** The findings of an employer's run as they are read, and the ETag of that report. */
-type Reading = { employerId: string; etag: string; open: Open[] };
+/** The findings of an employer's run that can be accepted, and the ETag of their report. */
+type Reading = { employerId: string; etag: string; acceptable: Open[] };
 
-/** Reads the findings at all employers for some time, and then accepts one check wherever it was found, as Home does. */
+/** Reads the findings of all employers, and later accepts a check wherever it fails, as Home does. */
 async function acceptEverywhere(simulation: Simulation, number: number): Promise<void> {
   const { world, time, saw } = simulation;
   const draw = simulation.random('accept', number);
@@ -91,7 +91,7 @@ async function acceptEverywhere(simulation: Simulation, number: number): Promise
   if (draw() < 0.4) await time.pass(draw() * READS_MOST_MS);
   let accepted = 0;
   for (const reading of readings) {
-    const findings = reading.open.filter((one) => one.acceptable && one.check === check);
+    const findings = reading.acceptable.filter((finding) => finding.check === check);
     if (findings.length === 0) continue;
     const reason = `accepted in the simulation, ${number}`;
     if (await accept(simulation, reading, { check, findings, reason })) accepted += 1;
@@ -99,17 +99,15 @@ async function acceptEverywhere(simulation: Simulation, number: number): Promise
   if (accepted > 1) saw(SEVERAL);
 }
 
-/** Returns one of the checks with findings that can be accepted, most often one that most employers share. */
+/** Returns a check with findings that can be accepted, most often a check that fails at several employers. */
 function checkOf(readings: readonly Reading[], draw: Random): string | null {
-  const checks = readings.flatMap(({ open }) => [
-    ...new Set(open.filter(({ acceptable }) => acceptable).map(({ check }) => check)),
-  ]);
+  const checks = readings.flatMap(({ acceptable }) => [...new Set(acceptable.map(({ check }) => check))]);
   const shared = checks.filter((check, place) => checks.indexOf(check) !== place);
   const among = draw() < 0.7 && shared.length > 0 ? shared : checks;
   return among.length === 0 ? null : pick(draw, among);
 }
 
-/** Reads a report and its findings, and checks what they show of earlier acceptances. */
+/** Reads a report and its findings, and compares both with earlier acceptances. */
 async function read(simulation: Simulation, employerId: string): Promise<Reading | null> {
   const { manager } = peopleOf(simulation, employerId);
   const url = `/v1/payroll-runs/${runOf(employerId)}`;
@@ -122,23 +120,24 @@ async function read(simulation: Simulation, employerId: string): Promise<Reading
   const { checks } = readiness.body as { checks: { accepted: Accepted[] }[] };
   for (const finding of open) {
     if (finding.text === undefined) continue;
-    const row = before.find((one) => isOf(one, finding));
-    if (row !== undefined) simulation.breach(`${employerId}: accepted, and open again: ${textOf(finding)}`);
+    if (before.some((row) => covers(row, finding)))
+      simulation.breach(`${employerId}: a finding is open although it was accepted: ${textOf(finding)}`);
     if (before.some(({ check_id }) => check_id === finding.check)) simulation.saw(AGAIN);
   }
   const rows = [...before, ...rowsOf(simulation, employerId)];
   for (const accepted of checks.flatMap((check) => check.accepted)) {
     const { reason, accepted_by: _, accepted_at: __, ...shown } = accepted;
-    if (shown.text === undefined || rows.some((row) => row.reason === reason && mayShow(row, shown)))
+    if (shown.text === undefined || rows.some((row) => row.reason === reason && mayCover(row, shown)))
       continue;
-    simulation.breach(`${employerId}: shown as accepted, and nobody accepted it: ${textOf(shown)}`);
+    simulation.breach(`${employerId}: a finding is shown as accepted, but was not: ${textOf(shown)}`);
   }
-  return { employerId, etag: String(readiness.headers.etag), open };
+  const acceptable = open.filter((finding) => finding.acceptable);
+  return { employerId, etag: String(readiness.headers.etag), acceptable };
 }
 
 type Row = { check_id: string; employee_id: string | null; ids: string; finding: string; reason: string };
 
-/** Returns what was accepted for a run, and for its employer in runs that are final. */
+/** Returns the accepted findings of an employer's open run, and of its final runs if they have ids. */
 function rowsOf({ machine }: Simulation, employerId: string): Row[] {
   return machine.query<Row>(
     `select check_id, employee_id, ids, finding, reason from accepted_findings join payroll_runs using (run_id)
@@ -147,18 +146,18 @@ function rowsOf({ machine }: Simulation, employerId: string): Row[] {
   );
 }
 
-/** Reports whether an acceptance covers a finding: it names the same data or, without any, it is the same. */
-function isOf({ check_id, employee_id, ids, finding }: Row, open: Open): boolean {
+/** Reports whether an acceptance covers a finding: both have the same ids or, without ids, are the same finding. */
+function covers({ check_id, employee_id, ids, finding }: Row, open: Open): boolean {
   if (check_id !== open.check || ids !== JSON.stringify(open.ids.toSorted())) return false;
   if (open.ids.length === 0) return isSame(finding, shownOf(open));
   return employee_id === null || employee_id === open.employee_id;
 }
 
-/** Reports whether an acceptance may cover a finding, whose data is not shown. */
-function mayShow({ check_id, employee_id, ids, finding }: Row, shown: Shown): boolean {
+/** Reports whether an acceptance may cover a finding in a response, which has no ids. */
+function mayCover({ check_id, employee_id, ids, finding }: Row, shown: Shown): boolean {
   if (check_id !== shown.check || ids === '[]') return isSame(finding, shown);
-  const then = JSON.parse(finding) as Shown;
-  const isSameFact = then.version === shown.version && then.event_id === shown.event_id;
+  const accepted = JSON.parse(finding) as Shown;
+  const isSameFact = accepted.version === shown.version && accepted.event_id === shown.event_id;
   return isSameFact && (employee_id === null || employee_id === shown.employee_id);
 }
 
@@ -174,7 +173,7 @@ function textOf(finding: Shown): string {
   return JSON.stringify(Object.entries(finding).sort());
 }
 
-/** Accepts the reviewed findings of a check. Returns false without a confirmation. */
+/** Accepts the reviewed findings of a check. Reports whether the sidecar confirmed it. */
 async function accept(
   simulation: Simulation,
   { employerId, etag }: Reading,
@@ -209,7 +208,9 @@ function unlikeRequest(simulation: Simulation): string[] {
       from ${ACCEPTED}`,
   );
   return records.flatMap(({ record_id, resource_id, reason, person, details }) => {
-    const attempt = attemptsOf(simulation).find((one) => one.runId === resource_id && one.reason === reason);
+    const attempt = attemptsOf(simulation).find(
+      (made) => made.runId === resource_id && made.reason === reason,
+    );
     if (attempt === undefined) return [`record ${record_id}: no such request`];
     const { accepted_checks, findings } = JSON.parse(details);
     const rows = query<Row>(
@@ -224,7 +225,7 @@ function unlikeRequest(simulation: Simulation): string[] {
       attempt.findings.every(
         (open) =>
           open.text === undefined ||
-          rows.some((row) => isOf(row, open) && isSame(row.finding, shownOf(open))),
+          rows.some((row) => covers(row, open) && isSame(row.finding, shownOf(open))),
       );
     return isAsRequested ? [] : [`record ${record_id}: ${JSON.stringify([attempt, person, details, rows])}`];
   });

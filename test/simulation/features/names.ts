@@ -1,4 +1,4 @@
-/** Names: people marry, and their employers hear of it in a census. Persons look names up and search by them. */
+/** Names: employees marry, and their employers report the new names in a census. People look up names and search by name. */
 import { pick } from '../../../src/simulator/random.ts';
 import { type ShownName, textOf, wrongAtRest, wrongName } from '../given-names.ts';
 import type { Response } from '../machine.ts';
@@ -43,7 +43,7 @@ export const NAMES: Feature = {
           const shown = namesIn(await call('POST', '/v1/names', { employee_ids: ids })) ?? [];
           for (const employee_id of ids)
             if (!shown.some((name) => name.employee_id === employee_id))
-              wrong.push(`${employee_id} has none`);
+              wrong.push(`${employee_id} has no name`);
           for (const name of shown) {
             const why = wrongAtRest(simulation, name, limit);
             if (why !== null) wrong.push(`${textOf(name)} of ${name.employee_id} ${why}`);
@@ -65,7 +65,7 @@ function namesIn(response: Response | null): ShownName[] | null {
   return response?.status === 200 ? (response.body as { employees: ShownName[] }).employees : null;
 }
 
-/** Somebody has another last name from now on. Each employer reports it with its next census, half of them now. */
+/** Gives an employee another last name. Each employer reports it with its next census, half of the employers at once. */
 function marry(simulation: Simulation, draw: () => number): void {
   const { world, time } = simulation;
   const { person } = pick(draw, world.everyone());
@@ -80,7 +80,7 @@ function marry(simulation: Simulation, draw: () => number): void {
   }
 }
 
-/** Looks up names of everybody, as the payroll system or a person of an employer, and then finds somebody by name. */
+/** Looks up all names, as the payroll system or a person of an employer, and then finds an employee by name. */
 async function show(simulation: Simulation, index: number): Promise<void> {
   const { world, machine, saw } = simulation;
   const draw = simulation.random('names', index);
@@ -97,10 +97,10 @@ async function show(simulation: Simulation, index: number): Promise<void> {
   if (before === null || before.length === 0) return;
   const sought = pick(draw, before);
   const text = beginningsOf(sought, draw);
-  const found = await call('POST', '/v1/search', { text });
+  const response = await call('POST', '/v1/search', { text });
   const after = await lookUp();
-  if (found?.status !== 200 || after === null) return;
-  const { data, has_more } = (found.body as { employees: { data: Found[]; has_more: boolean } }).employees;
+  if (response?.status !== 200 || after === null) return;
+  const { data, has_more } = (response.body as { employees: { data: Found[]; has_more: boolean } }).employees;
   const named = data.filter((row): row is ShownName => row.last_name !== null && row.employer_id !== null);
   check(simulation, named, isLimited ? employer.id : null);
   if (data.some(({ employee_id }) => employee_id === sought.employee_id))
@@ -111,14 +111,14 @@ async function show(simulation: Simulation, index: number): Promise<void> {
 
 type Found = { [Key in keyof ShownName]: ShownName[Key] | null };
 
-/** The beginnings of both names, or of one, in any case. */
+/** Returns the beginnings of both names or of the last name, in either case. */
 function beginningsOf({ first_name, last_name }: ShownName, draw: () => number): string {
   const cut = (name: string) => name.slice(0, 2 + Math.floor(draw() * name.length));
   const text = draw() < 0.5 ? cut(last_name) : `${cut(last_name)} ${cut(first_name)}`;
   return draw() < 0.5 ? text : text.toUpperCase();
 }
 
-/** Checks names that a person saw, and that an audit record says so. */
+/** Checks names in a response, and that audit records show who saw them. */
 function check(simulation: Simulation, names: readonly ShownName[], limit: string | null): void {
   const { machine, breach } = simulation;
   for (const name of names) {

@@ -1,4 +1,4 @@
-/** Reviews: a specialist reads the readiness of each employer's next run for days, and payroll hears when facts change it. */
+/** Reviews: a specialist reads the readiness of each employer's next run for days, and is notified when facts change it. */
 import type { PayDate } from '../../../src/payroll/settings/schedules.ts';
 import type { Simulation } from '../simulation.ts';
 import { DAY_MS, HOUR_MS } from '../time.ts';
@@ -8,15 +8,15 @@ import { hasAddress } from './notifications.ts';
 import { peopleOf } from './people.ts';
 import { datesOf, mayGo } from './schedules.ts';
 
-/** Faults keep a fact from being told no longer than this. */
+/** The longest time for which faults delay the notification about a fact. */
 const UNTIL_TOLD_MS = HOUR_MS;
 const REVIEWED = '-reviewed';
 const OUTDATED = "notifications where type = 'run.outdated'";
 
-/** A response with readiness: the ledger then, how often the run had been told, and when. */
+/** A readiness report that was read: the start of the run's period, the ledger's position, and the number of notifications. */
 type Read = { runId: string; employerId: string; from: string; position: number; told: number };
 
-/** What was read, how often each run may have been read, and the ledger's positions of earlier checks. */
+/** `attempts`: how often each run may have been read. `positions`: the ledger's positions at earlier checks. */
 type Reviews = {
   reads: Read[];
   attempts: Map<string, number>;
@@ -30,7 +30,7 @@ const reviewsOf = (simulation: Simulation): Reviews => {
   return known;
 };
 
-/** Selects facts about an employee of a run: always with its employer, paid biweekly, hired before its period, and never gone. */
+/** Selects facts about an employee of a run: always of its employer, paid biweekly, hired before its period, and never terminated or absent. */
 const FACTS_OF_RUN = `
   with members as (
     select employee_id from roster_facts group by employee_id
@@ -72,7 +72,7 @@ export const REVIEWS: Feature = {
   },
 };
 
-/** Returns the biweekly pay dates whose runs are not finalized, the next one first. */
+/** Returns the biweekly pay dates whose runs are not finalized, the earliest first. */
 export function datesAfterRest({ restFrom }: Simulation): PayDate[] {
   const after = dayOf(restFrom + 3 * DAY_MS);
   return datesOf('biweekly').filter(({ pay_date }) => pay_date > after && !mayGo('biweekly', pay_date));
@@ -105,19 +105,16 @@ async function read(simulation: Simulation, employerId: string): Promise<void> {
   const isStored = () => !faults.isOn('full-disk') && !faults.isOn('busy');
   const wasStored = isStored();
   const response = await specialist('GET', `/v1/payroll-runs/${runId}/readiness`);
-  // A full or locked database shows the readiness, and stores no read.
+  // With a full or locked database, the response has the readiness, but the read is not stored.
   if (response?.status !== 200 || !wasStored || !isStored() || !machine.isUp()) return;
-  const { period_start } = datesOf('biweekly').find(
-    ({ pay_date }) => pay_date === payDateOf(simulation, runId),
-  )!;
-  reads.push({
-    ...{ runId, employerId, from: period_start, position: positionOf(simulation) },
-    told: timesTold(simulation, runId),
-  });
+  const from = periodStartOf(simulation, runId);
+  const [position, told] = [positionOf(simulation), timesTold(simulation, runId)];
+  reads.push({ runId, employerId, from, position, told });
 }
 
-function payDateOf({ machine }: Simulation, runId: string): unknown {
-  return machine.query('select pay_date from payroll_runs where run_id = ?', runId)[0]?.pay_date;
+function periodStartOf({ machine }: Simulation, runId: string): string {
+  const query = 'select period_start from payroll_runs where run_id = ?';
+  return machine.query<{ period_start: string }>(query, runId)[0]!.period_start;
 }
 
 function positionOf({ machine }: Simulation): number {
@@ -133,7 +130,7 @@ function notePosition(simulation: Simulation): void {
   reviewsOf(simulation).positions.push({ at: simulation.time.now(), position: positionOf(simulation) });
 }
 
-/** Returns the reads before a fact that nobody was told about since. A read counts as told with any later notification. */
+/** Returns the reads that a later fact outdates without a notification since. Any later notification counts. */
 function untold(simulation: Simulation): string[] {
   const { machine, time } = simulation;
   const { reads, positions } = reviewsOf(simulation);
