@@ -175,7 +175,7 @@ t.test('a restored backup of a pilot is in the pilot', async (t) => {
   const settings = { SENDING: undefined, DATABASE_URL: `sqlite:${stage.folder}/restored.db` };
   const restored = await stage.another(settings);
   const done = await command(t, restored, 'restore', file);
-  t.match(done, { code: 0, stderr: /of a pilot: nothing is sent until "benefits-sidecar sending on"/ });
+  t.match(done, { code: 0, stderr: /from a pilot: nothing is sent until "benefits-sidecar sending on"/ });
   await restored.start();
   t.equal(startLine(restored).sending, 'off');
 });
