@@ -112,10 +112,9 @@ export function createFinders(computation: Computation) {
       const regular = computed.lines.filter(({ kind }) => kind === 'regular');
       const { employee, lines, taking } = computed;
       const seen: Seen = { employee, lines, taking, regular, inEffect };
-      for (const { finder, findings } of finders) {
-        const ofEmployee = finder.each(seen);
-        if (ofEmployee.length > 0) findings.push(...ofEmployee);
-      }
+      // Not as arguments of one push: an employee with 500 deductions of one line of coverage has 124,750 overlaps.
+      for (const { finder, findings } of finders)
+        for (const finding of finder.each(seen)) findings.push(finding);
     },
     found(): FoundInRun {
       return new Map(
