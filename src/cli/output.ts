@@ -114,7 +114,7 @@ export function printTable<Row>(out: Output, columns: readonly Column<Row>[], ro
   const all = withNameColumns(columns, rows).map(([head, cell, fit]) => {
     const cells = rows.map((row) => textOf(cell(row)));
     const isMoney = cells.some((text) => text.includes('$')) && cells.every((text) => MONEY.test(text));
-    const width = Math.max(...[head, ...cells].map((text) => [...text].length));
+    const width = cells.reduce((most, text) => Math.max(most, [...text].length), [...head].length);
     return { head, fit, cells, full: width, width, align: isMoney ? 'right' : 'left' } as const;
   });
   const shown = out.wide ? all : fitting(all, out.width);
@@ -210,7 +210,7 @@ function shortened(text: string, width: number): string {
 function lay(rows: string[][], colAligns: ('left' | 'right')[] = []): string {
   const style = { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] };
   const table = new Table({ chars: NO_LINES, style, colAligns });
-  table.push(...rows);
+  for (const row of rows) table.push(row);
   return table.toString().replace(/(?<! ) +$/gm, '');
 }
 
