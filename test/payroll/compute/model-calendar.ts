@@ -101,7 +101,7 @@ export function calendarOf(
     const isFrozenEven = [...frozen.values()].every(({ share }) => isSameFraction(share, even.share));
     if (of === 'own' && !year_in_fewer_checks && taking.length === dates.length && isFrozenEven) {
       isEven = true;
-      return new Map(taking.map((date) => [date, frozen.get(date) ?? even]));
+      return new Map(taking.map((date) => [date, even]));
     }
     const last = ran.toSorted((one, other) => (one.date < other.date ? -1 : 1)).at(-1);
     const cells = new Map(frozen);
