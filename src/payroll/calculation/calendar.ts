@@ -93,16 +93,22 @@ export function calendarOf(list: YearList, frequency: PayFrequency, ran: readonl
 
 type Entry = { date: string; isFinal: boolean; share: DateShare };
 
-function sharesOf(
-  list: YearList,
-  frequency: PayFrequency,
-  ran: readonly RanDate[],
-  periods: PeriodClass,
-): Map<string, DateShare> {
+/** A year's list with its finalized runs, of one class. */
+type YearOfClass = [list: YearList, frequency: PayFrequency, ran: readonly RanDate[], periods: PeriodClass];
+
+function sharesOf(...year: YearOfClass): Map<string, DateShare> {
+  const [list, frequency, , periods] = year;
+  if (isEvenYear(...year)) {
+    const taking = list.pay_dates.filter(({ takes }) => takesClass(takes, periods));
+    return new Map(taking.map(({ pay_date }) => [pay_date, evenShare(frequency)]));
+  }
+  return new Map(withClosing(entriesOf(...year)).map(({ date, share }) => [date, share]));
+}
+
+/** Divides the year among the dates that take, without the cents that the last of them takes. */
+function entriesOf(...[list, frequency, ran, periods]: YearOfClass): Entry[] {
   const taking = list.pay_dates.filter(({ takes }) => takesClass(takes, periods));
   const frozen = new Map(ran.map((run) => [run.pay_date, frozenShare(run, frequency, periods)]));
-  if (isEvenYear(list, frequency, ran, periods))
-    return new Map(taking.map(({ pay_date }) => [pay_date, evenShare(frequency)]));
   const last = ran.reduce<RanDate | null>(
     (latest, run) => (latest === null || run.pay_date > latest.pay_date ? run : latest),
     null,
@@ -113,16 +119,11 @@ function sharesOf(
     const kept = last !== null && date <= last.pay_date ? shareOn(last.calendar, date, periods) : null;
     return kept === null ? { date, share: null } : { date, isFinal: false, share: { share: kept.share } };
   });
-  return new Map(withClosing(withRest(entries)).map(({ date, share }) => [date, share]));
+  return withRest(entries);
 }
 
 /** Reports whether each date takes an even part of the year, however many there are. */
-function isEvenYear(
-  { year_in_fewer_checks, pay_dates }: YearList,
-  frequency: PayFrequency,
-  ran: readonly RanDate[],
-  periods: PeriodClass,
-): boolean {
+function isEvenYear(...[{ year_in_fewer_checks, pay_dates }, frequency, ran, periods]: YearOfClass): boolean {
   const even = evenShare(frequency).share;
   return (
     periods === 'own' &&
@@ -198,19 +199,15 @@ export function amountOn({ share, terms }: DateShare, year: Decimal, frequency: 
 }
 
 /**
- * Returns the shares of the dates that take, if each has a finalized run and they leave a part of the year; null if a date can
- * take the rest, and if each takes an even part.
+ * Returns the shares of the dates that take, if they leave a part of the year that no date can take; null otherwise, and if each
+ * takes an even part. A date can take it if it has no finalized run, and does not precede all runs: such a date is never run.
  */
-export function sharesLeavingRest(
-  list: YearList,
-  frequency: PayFrequency,
-  ran: readonly RanDate[],
-  periods: PeriodClass,
-): DateShare[] | null {
-  if (isEvenYear(list, frequency, ran, periods)) return null;
-  const shares = sharesOf(list, frequency, ran, periods);
-  const isFinal = (date: string) => ran.some(({ pay_date }) => pay_date === date);
-  if (![...shares.keys()].every(isFinal)) return null;
-  const taken = [...shares.values()];
+export function sharesLeavingRest(...year: YearOfClass): DateShare[] | null {
+  if (isEvenYear(...year)) return null;
+  const [, , ran] = year;
+  const isPastStart = (date: string) => ran.length === 0 || ran.some(({ pay_date }) => pay_date < date);
+  const entries = entriesOf(...year);
+  if (entries.some(({ date, isFinal }) => !isFinal && isPastStart(date))) return null;
+  const taken = entries.map(({ share }) => share);
   return restAfter(taken).part === 0n ? null : taken;
 }

@@ -141,6 +141,16 @@ onEitherEngine('an earlier date without a finalized run is left for the rest of 
   t.equal(line?.member_amount, '138.48');
 });
 
+onEitherEngine('a date before the first run of an employer is not left for the rest of a year', async (t) => {
+  const { db } = await scratch(t);
+  await setSchedules(db, [schedule()]);
+  await finalizeDates(db, 23, 24);
+  await t.rejects(
+    transact(db, (trx) => putYear(trx, [list(null, BIWEEKLY.slice(0, 25))])),
+    { code: 'SCHEDULE_LEAVES_REST', message: /69\.25 of 1,800\.00 would not be taken/ },
+  );
+});
+
 onEitherEngine('the rest of contributions per paycheck counts apart', async (t) => {
   const { db } = await scratch(t);
   const last = BIWEEKLY[25] as PayDate;
