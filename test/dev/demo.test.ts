@@ -7,8 +7,6 @@ import t, { type Test } from 'tap';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { calendarOf } from '../../src/dev/demo/pay-dates.ts';
 import { firstDifference, StepFailed, waitFor } from '../../src/dev/demo/stage.ts';
-import type { DeductionView } from '../../src/ledger/deduction-views.ts';
-import { dollars } from '../../src/money.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
@@ -40,17 +38,6 @@ async function exitCodeOf({ child }: Running): Promise<number | null> {
   return code;
 }
 
-/** Returns the API's list as rows of the table. */
-function rowsOf(states: readonly DeductionView[]): string[] {
-  return states
-    .map((state) => {
-      const amounts = [dollars(state.member_contribution), dollars(state.employer_contribution)];
-      const terms = [...amounts, state.period, state.effective_end?.slice(0, 10) ?? '-'];
-      return [state.employee_id, state.line_of_coverage, ...terms].join(' ');
-    })
-    .sort();
-}
-
 t.test('the demo shows every step in forty lines', async (t) => {
   const running = start(t, t.testdir());
   const { child, stdout } = running;
@@ -74,19 +61,10 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   const steps = text.match(/^\d\. /gm) ?? [];
   t.equal(steps.join(''), '1. 2. 3. 4. 5. 6. 7. 8. 9. ');
   t.match(text, `All ${STEPS} steps succeeded`);
-  const head =
-    /^Maple Bakery Inc \(maple-bakery\)\nemployee +coverage +employee pays +employer pays +period +ends$/m;
-  t.match(text, head);
-  t.match(text, /^maple-bakery-001 +medical +\$171\.00 +\$\d+\.\d\d +monthly +-$/m);
-  t.match(text, /^harbor-clinic-001 +dental +\$\d+\.\d\d +\$\d+\.\d\d +monthly +\d{4}-\d\d-\d\d$/m);
-
   // Each step compares the amounts with its own: here is what only the text shows.
   for (const shown of [
-    /employees pay \$1,193\.27, the employer \$2,609\.91\./,
+    /maple-bakery: 3 runs, employees pay \$1,457\.70, the employer\s+\$3,189\.72\./,
     /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +Paycheck of /,
-    'Not in the run: maple-bakery-005 (other_frequency).',
-    'Payroll accepts employees-not-scheduled by name',
-    'ok  Every employee of harbor-clinic with a deduction is in a run.',
   ])
     t.match(text, shown);
 
@@ -109,10 +87,6 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   for (const [, path] of curls) {
     const answer = await fetch(`${api}${path}`, { headers: { authorization: `Bearer ${token}` } });
     t.equal(answer.status, 200, String(path));
-    if (!path?.startsWith('/v1/deductions?')) continue;
-    const { data } = (await answer.json()) as { data: DeductionView[] };
-    const printed = [...text.matchAll(/^maple-bakery-\d{3} .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
-    t.strictSame(printed.sort(), rowsOf(data), 'the table equals the API response');
   }
   const docs = /In a browser: (\S+)/.exec(text)?.[1] ?? '';
   const authorization = `Basic ${Buffer.from(`anyone:${token}`).toString('base64')}`;

@@ -1,11 +1,11 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 import { aborted, type Command, type Context } from '../../cli/command.ts';
 import { describeFailure } from '../../cli/failure.ts';
-import { type Output, printPairs, printWrapped } from '../../cli/output.ts';
+import { type Output, printWrapped } from '../../cli/output.ts';
 import { systemClock } from '../../clock.ts';
 import type { VersionView } from '../../ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../../payroll/lifecycle/run-view.ts';
-import { LEDGER_STEPS, printLedger } from './ledger-steps.ts';
+import { LEDGER_STEPS } from './ledger-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
 import { type Scene, type Stage, StepFailed, setStage } from './stage.ts';
 
@@ -15,7 +15,7 @@ export function addDemoCommand(program: Command): void {
     .records('none')
     .examples('demo', 'demo --once --verbose')
     .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
-    .option('--verbose', 'Show each event, check, line and deduction (default: one result per step)')
+    .option('--verbose', 'Show each event, run and line (default: only the results of each step)')
     .does(({ out, stopped }: Context, { once = false, verbose = false }: DemoFlags) =>
       runDemo({ once, verbose, out, signal: stopped() }),
     );
@@ -41,14 +41,10 @@ export async function runDemo({ once, verbose, out, signal, set = setStage }: De
   void stage.sidecar.failed.then((error) => ending.abort(error));
   try {
     out.print(`${out.color('bold', 'benefits-sidecar demo: census upload, deductions, payroll runs')}\n`);
-    if (verbose) printAddresses(out, stage);
     if (!(await playDemo(out, stage, stopping, verbose))) return 1;
-    if (verbose) for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
     const seconds = ((performance.now() - began) / 1_000).toFixed(1);
     out.print(`\n${out.color('green', `All ${STEPS.length} steps succeeded in ${seconds} s.`)}`);
     if (once) return 0;
-    if (verbose) out.print('\nEverything keeps running:\n');
-    if (verbose) printAddresses(out, stage);
     await invite(out, stage);
     await aborted(stopping);
     if (signal.aborted) return 0;
@@ -67,13 +63,11 @@ export async function playDemo(
   stopping: AbortSignal,
   verbose = false,
 ): Promise<boolean> {
-  const ok = (text: string) => printWrapped(out, `   ${out.color('green', 'ok')}  `, text);
   const scene: Scene = {
     stage,
     now: systemClock,
     show: (text, indent = 3) => verbose && printWrapped(out, ' '.repeat(indent), text),
-    confirm: (text) => verbose && ok(text),
-    summarize: (text) => verbose || ok(text),
+    confirm: (text) => printWrapped(out, `   ${out.color('green', 'ok')}  `, text),
   };
   for (const [index, step] of STEPS.entries()) {
     out.print(`${verbose ? '\n' : ''}${out.color('bold', `${index + 1}. ${step.title}`)}`);
@@ -97,15 +91,6 @@ function reasonOf(error: unknown): string {
   return `  ${describeFailure(error)}`;
 }
 
-function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
-  printPairs(out, {
-    'benefits service': `${simulator.url}, simulated`,
-    'payroll system': `${payroll.url}, simulated: ${[...censuses.keys()].join(' and ')}`,
-    sidecar: `${sidecar.receiver} for webhooks, ${sidecar.api} for payroll`,
-    'scratch folder': `${folder}, with its SQLite database`,
-  });
-}
-
 /** Prints commands for another terminal. The token is valid only for this demo. */
 async function invite(out: Output, stage: Stage): Promise<void> {
   const { api, token, sidecar, censuses } = stage;
@@ -123,5 +108,5 @@ async function invite(out: Output, stage: Stage): Promise<void> {
   out.print(`  export API=${sidecar.api} TOKEN=${token}`);
   for (const path of paths) out.print(`  curl -H "Authorization: Bearer $TOKEN" "$API${path}"`);
   out.print(`\nIn a browser: ${sidecar.api} (sign in with the token)`);
-  out.print('Ctrl-C ends the demo and removes its files. `demo --verbose` shows each event and line.');
+  out.print('Ctrl-C ends the demo and removes its files. `demo --verbose` shows each event, run and line.');
 }

@@ -134,10 +134,8 @@ export type Scene = {
   readonly now: Clock;
   /** Prints what happens, indented by 3 or `indent`. Only with `--verbose`. */
   show(text: string, indent?: number): void;
-  /** Prints what was checked, after the check passed. Only with `--verbose`. */
+  /** Prints what a step showed, after its checks passed. */
   confirm(text: string): void;
-  /** Prints what a step showed, after its checks passed. Not with `--verbose`, which prints each of them. */
-  summarize(text: string): void;
 };
 
 /** A numbered step of the demo. `play` rejects, mostly with StepFailed, when a result is not as expected. */
