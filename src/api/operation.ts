@@ -38,7 +38,6 @@ export type Parts = ReadinessLimits &
     | 'mayFetch'
     | 'wakeApply'
     | 'wakeSend'
-    | 'keepHead'
   > & {
     /** Applies pending events, unless a running sidecar does. Returns whether it did. Only on the command line. */
     readonly applyPending?: () => Promise<boolean>;

@@ -29,9 +29,6 @@ export type LogFields = Partial<{
   token: string;
   session: string;
   audit_head: string;
-  signed_at: string;
-  key_id: string;
-  signature: string;
 }>;
 
 export type Log = Record<

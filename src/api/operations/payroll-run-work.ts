@@ -115,13 +115,14 @@ export const finalizePayrollRun = operation({
       finalizeChecked(db, params.run_id, finalizing),
     );
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
-    const isUnchanged = outcome === 'repeated';
-    if (!isUnchanged) await parts.keepHead();
-    return new Answer(run, { headers: runHeaders(run), isUnchanged });
+    return new Answer(run, { headers: runHeaders(run), isUnchanged: outcome === 'repeated' });
   },
   logs: (_call, run) => {
     const how = run.accept_reason === null ? '' : ' with accepted findings';
-    return [fieldsOf(run), `a payroll run was finalized${how}`];
+    return [
+      { ...fieldsOf(run), audit_head: run.audit_head ?? undefined },
+      `a payroll run was finalized${how}`,
+    ];
   },
 });
 
