@@ -4,14 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
 import { checkUnknown, KNOWN_NAMES } from '../../src/cli/doctor/configuration.ts';
-import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
+import { sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, variables, webhookSecret } from '../config-samples.ts';
 import { start } from '../simulator/start.ts';
 import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
-import { lastingPort } from '../support/settings.ts';
 import {
   environment,
   FIXTURES,
@@ -61,10 +60,7 @@ onEitherEngine('a healthy sidecar passes and the service receives only reads', a
   const healthy = { BENEFITS_BASE_URL: simulator.url, CENSUS_SOURCE: source, API_TOKEN: FIRST_TOKEN };
   const { code, found } = await diagnose(t, { ...env, ...healthy, RECEIVER_PORT: '0', API_PORT: '0' });
   t.equal(code, 0);
-  for (const [id, { result }] of Object.entries(found)) {
-    const isSeen = engineOf(t) === 'sqlite' || id !== 'serving';
-    t.equal(result, isSeen ? 'pass' : 'unknown', id);
-  }
+  for (const [id, { result }] of Object.entries(found)) t.equal(result, 'pass', id);
   t.match(found['census-source']?.message, /has 2 censuses/);
   for (const { method, body } of simulator.requests())
     t.match({ method, body }, { method: 'GET', body: null });
@@ -118,20 +114,6 @@ const UNUSABLE = `sqlite:${FIXTURES}README.md/sidecar.db`;
 
 /** The findings with these variables in addition to the usual ones, by rule. */
 const RULES: Record<string, (t: Test) => Promise<readonly Case[]>> = {
-  'a port is reported as free or used by another process': async (t) => {
-    const receiver = (variables: Variables, expected: Case[2]): Case => [
-      'listeners.receiver',
-      { API_PORT: '0', RECEIVER_HOST: '127.0.0.1', ...variables },
-      expected,
-    ];
-    const used = new URL(await service(t, always(404))).port;
-    return [
-      receiver({ RECEIVER_PORT: used }, { result: 'fail', message: /responds with 404/ }),
-      receiver({ RECEIVER_HOST: '192.0.2.1' }, { result: 'fail', message: /EADDRNOTAVAIL/ }),
-      receiver({ RECEIVER_PORT: String(await lastingPort()) }, { result: 'pass', message: /is free/ }),
-      receiver({ RECEIVER_PORT: 'high' }, { result: 'unknown', message: /needs RECEIVER_PORT/ }),
-    ];
-  },
   'a missing database is reported as created by the first start': async () => [
     ['database.opens', {}, { result: 'warn', advice: /serve/ }],
     ['database.opens', { DATABASE_URL: UNUSABLE }, { result: 'fail', advice: /DATABASE_URL/ }],
@@ -222,22 +204,6 @@ for (const [rule, casesOf] of Object.entries(RULES)) {
       t.match(await finding(t, id, { ...environment(t), ...variables }), expected, JSON.stringify(variables));
   });
 }
-
-test('doctor detects a serving process without blocking it', async (t, { env }) => {
-  const serving = async () => (await diagnose(t, env)).found.serving;
-  if (engineOf(t) === 'postgres') return t.match(await serving(), { result: 'unknown' });
-  t.match(await serving(), { result: 'pass', message: /^no sidecar runs/ });
-  const release = holdServeLock(env.DATABASE_URL as string);
-  t.match(await serving(), { result: 'pass', message: /^a sidecar runs/ });
-  const other = { ...env, RECEIVER_HOST: '127.0.0.1', RECEIVER_PORT: String(await lastingPort()) };
-  t.match((await diagnose(t, other)).found['listeners.receiver'], { result: 'warn', message: /although/ });
-  const taken = { ...other, API_PORT: new URL(await service(t, always(200))).port };
-  const api = async () => (await diagnose(t, taken)).found['listeners.api'];
-  t.match(await api(), { result: 'pass', message: /a sidecar listens/ });
-  release();
-  t.match(await api(), { result: 'fail', message: /another sidecar/, advice: /API_PORT.*or stop it/ });
-  t.match(await serving(), { message: /^no sidecar runs/ });
-});
 
 test('doctor warns of missing and expiring tokens', async (t, { env, db }) => {
   const found = async (more: Variables = {}) => (await diagnose(t, { ...env, ...more })).found;

@@ -1,26 +1,15 @@
-/** Checks of the benefits service, the census source, the receiver of notifications and our own listeners. */
+/** Checks of the benefits service, the census source and the receiver of notifications. */
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { type Dispatcher, request } from 'undici';
 import type { Clock } from '../../clock.ts';
-import {
-  type BenefitsConfig,
-  type CensusConfig,
-  type Listener,
-  readDatabaseUrl,
-  readListeners,
-  readReceiver,
-  requiredApiKey,
-} from '../../config.ts';
-import { isServed } from '../../database/open.ts';
-import type { Environment } from '../../environment.ts';
+import { type BenefitsConfig, type CensusConfig, requiredApiKey } from '../../config.ts';
 import { codeOf } from '../../errors.ts';
 import type { NotifyConfig } from '../../notify-config.ts';
-import { addressToReach, createAgent, failureCode } from '../../outgoing.ts';
-import { NO_PROXY, type ProxyConfig, proxyFor } from '../../proxy-config.ts';
+import { createAgent, failureCode } from '../../outgoing.ts';
+import { type ProxyConfig, proxyFor } from '../../proxy-config.ts';
 import { VERSION } from '../../version.ts';
 import { counted } from '../output.ts';
-import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } from './finding.ts';
+import { type Finding, fail, pass, unknown, type Verdict, warn } from './finding.ts';
 
 /** Webhooks are refused beyond 5 minutes. A clock that is off by this much is on its way there. */
 const CLOCK_OFF_S = 60;
@@ -171,59 +160,6 @@ export async function checkNotified(
   return pass(
     `it responds${way}: "benefits-sidecar notification test" shows whether it accepts notifications`,
   );
-}
-
-/** Checks whether a `serve` runs, and whether the ports are free or its own. */
-export async function checkListeners(env: Environment): Promise<Finding[]> {
-  const served = () => isServed(readDatabaseUrl(env));
-  const findings = await Promise.all([
-    findingsOf('serving', () => checkServing(served())),
-    findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), served)),
-    findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, served)),
-  ]);
-  return findings.flat();
-}
-
-function checkServing(served: boolean | null): Verdict {
-  if (served === null) return unknown('not checked: several sidecars may run on a PostgreSQL database');
-  return pass(served ? 'a sidecar runs on this database' : 'no sidecar runs on this database');
-}
-
-async function checkListener(
-  prefix: 'RECEIVER' | 'API',
-  listener: Listener,
-  served: () => boolean | null,
-): Promise<Verdict> {
-  const { host, port } = listener;
-  if (port === 0) return pass('any free port');
-  const where = `${host} port ${port}`;
-  const code = await bound(listener);
-  if (code === null) {
-    if (served() !== true) return pass(`${where} is free`);
-    const advice = 'The sidecar uses other ports than this environment.';
-    return warn(`${where} is free, although a sidecar runs on the database`, advice);
-  }
-  if (code !== 'EADDRINUSE') {
-    return fail(`${where} is not available: ${code}`, 'Choose another host or port for this listener.');
-  }
-  const reply = await get(`${addressToReach(listener)}/livez`, null, NO_PROXY);
-  if ('status' in reply && reply.status === 200) {
-    if (served() !== false) return pass(`a sidecar listens at ${where}`);
-    const advice = `Set ${prefix}_PORT to another port, or stop it.`;
-    return fail(`another sidecar, with another database, listens at ${where}`, advice);
-  }
-  const what = 'status' in reply ? `responds with ${reply.status}` : `does not respond (${reply.failure})`;
-  const advice = `Stop it, or set ${prefix}_PORT to another port.`;
-  return fail(`${where} is used by a program that ${what}`, advice);
-}
-
-/** Binds the port briefly. Returns the error code, or null. */
-function bound({ host, port }: Listener): Promise<string | null> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error) => resolve(codeOf(error)));
-    server.listen(port, host, () => server.close(() => resolve(null)));
-  });
 }
 
 /** A slower server would not do for an upload either. */

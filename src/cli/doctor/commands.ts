@@ -4,7 +4,7 @@ import { readProxy } from '../../proxy-config.ts';
 import { markOf, printChecks } from '../checks.ts';
 import type { Command } from '../command.ts';
 import { type Output, printable, printResult, printWrapped } from '../output.ts';
-import { checkCensusSource, checkListeners, checkNotified, checkService } from './benefits-service.ts';
+import { checkCensusSource, checkNotified, checkService } from './benefits-service.ts';
 import { checkCertificates, checkConfiguration, checkUnknown } from './configuration.ts';
 import { checkDatabase, checkDataFolder } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -27,7 +27,6 @@ export function addDoctorCommand(program: Command): void {
         await findingsOf('variables', () => checkUnknown(env)),
         await findingsOf('database', () => checkDatabase(context)),
         await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
-        await checkListeners(env),
         await findingsOf('sending', () => checkSending(sending)),
         await findingsOf('service', () =>
           sending === 'on' ? checkService(readBenefits(env), now, readProxy(env)) : NOT_ASKED,
