@@ -1,10 +1,10 @@
 /** The rows of a file in any form, as texts: a text file, or a workbook, which is recognized by its content. */
 import { withHead } from './bytes.ts';
-import { parsedRows } from './csv-parser.ts';
+import { type Parsed, parsedRows } from './csv-parser.ts';
 import { decoded, type TextForm } from './decoded.ts';
 import { refuseOldWorkbook, ZIP } from './workbook/bounds.ts';
 import { type WorkbookForm, type WorkbookRow, workbookRows } from './workbook/rows.ts';
-import type { Merged } from './workbook/sheet.ts';
+import { CELL_ERROR, type Merged } from './workbook/sheet.ts';
 
 /** How a file was read, for the person who sent it. */
 export type FileForm = TextForm | WorkbookForm;
@@ -43,5 +43,18 @@ export async function* fileRows(
   }
   const file = await decoded(whole(), wanted.isColumn);
   wanted.form(file);
-  yield* parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
+  for await (const row of parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true }))
+    yield withErrors(row);
 }
+
+/** Returns a row of a text with its cells that a spreadsheet exported without their value. */
+function withErrors(row: Parsed): WorkbookRow {
+  const broken = row.record.flatMap((cell, index): [number, string][] => {
+    if (CELL_ERROR.test(cell)) return [[index, `has the error ${cell}: correct it`]];
+    return TOO_NARROW.test(cell) ? [[index, TOO_NARROW_RULE]] : [];
+  });
+  return broken.length === 0 ? row : { ...row, broken: new Map(broken) };
+}
+
+const TOO_NARROW = /^#{3,}$/;
+const TOO_NARROW_RULE = 'was wider than its column: widen the column, and export the file again';

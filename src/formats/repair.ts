@@ -276,16 +276,17 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
       if (broken === null && columns.some((column) => isOutside(column, cells))) return null;
       repairs.rows += 1;
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };
-      const values = columns.map(({ field, index, read }) => {
-        const value = read(cells[index] ?? '', line);
-        if (field !== 'employee_id' || format.id_prefix === null) return value;
-        return withPrefix(format.id_prefix, asWritten(value));
-      });
+      const texts = columns.map(({ index, read }) => read(cells[index] ?? '', line));
       const idProblems = columns.flatMap(({ field }, at) =>
-        DIGIT_FIELDS.has(field) && SHORTENED.test(values[at] as string)
+        DIGIT_FIELDS.has(field) && SHORTENED.test(texts[at] as string)
           ? [{ path: field, rule: SHORTENED_RULE }]
           : [],
       );
+      const values = columns.map(({ field }, at) => {
+        const text = texts[at] as string;
+        if (field !== 'employee_id' || format.id_prefix === null) return text;
+        return withPrefix(format.id_prefix, asWritten(text));
+      });
       return { cells: [...values, ...constants.map(([, value]) => value)], line, broken, idProblems };
     },
   };
@@ -326,7 +327,9 @@ function columnReader({ header, field, rules }: ReadColumn, { kind, today }: Rea
 }
 
 /** Fields whose digits are lost if a spreadsheet shows them as `1.23E+07`. */
-const DIGIT_FIELDS: ReadonlySet<string> = new Set(['id', 'employee_id', 'ssn']);
+const DIGIT_FIELDS: ReadonlySet<string> = new Set([
+  ...['id', 'employee_id', 'ssn', 'phone_number', 'address.zip_code'],
+]);
 const SHORTENED = /^\d(?:\.\d+)?E\+\d+$/i;
 const SHORTENED_RULE =
   'is a number that a spreadsheet shortened: format its column as text, and export the file again';

@@ -178,6 +178,25 @@ test('a workbook is proposed, confirmed and staged, whatever its content type', 
   t.match(converted.text, /^employee_id,.*\r\n1001,Ana,Ruiz,1980-04-05,/s);
 });
 
+test('a value that a spreadsheet lost refuses the census where it is read, with a prefix too', async (t, running) => {
+  await confirm(running, csv('1980-04-05'), { id_prefix: 'acme-' });
+  const good = csv('1980-04-05');
+  const cases: readonly (readonly [string, RegExp])[] = [
+    [
+      csv('1980-04-05', '1.00123E+08'),
+      /^employees\[0\]\.employee_id: is a number that a spreadsheet shortened/,
+    ],
+    [good.replace('02108', '2.11E+08'), /^employees\[0\]\.address\.zip_code: is a number that a spreadsheet/],
+    [good.replace('Ana', '#REF!'), /^employees\[0\]\.first_name: has the error #REF!: correct it/],
+    [good.replace('1001', '######'), /^employees\[0\]\.employee_id: was wider than its column: widen/],
+  ];
+  for (const [body, problem] of cases) {
+    const { status, json } = await stage(running, body);
+    t.equal(status, 422, body);
+    t.match(describe(json.errors[0]), problem);
+  }
+});
+
 test('what a cell of a workbook lacks refuses the census where it is read', async (t, running) => {
   await confirm(running, bookOf());
   const missing = { xml: ' t="e"><v>#N/A</v></c>' };

@@ -32,7 +32,7 @@ type Bounds = Pick<WorkbookBounds, 'columns' | 'rows'>;
 const ROWS_MAX = 1_048_576;
 
 /** The errors that a cell may have. Other texts are not repeated. */
-const CELL_ERROR = /^#(?:N\/A|VALUE!|REF!|DIV\/0!|NUM!|NAME\?|NULL!|SPILL!|CALC!|GETTING_DATA)$/;
+export const CELL_ERROR = /^#(?:N\/A|VALUE!|REF!|DIV\/0!|NUM!|NAME\?|NULL!|SPILL!|CALC!|GETTING_DATA)$/;
 
 /** Calls `onRow` for each row that has data, and `afterPiece` after each piece of the sheet: false ends the reading. */
 export async function readSheet(
