@@ -4,7 +4,7 @@ import type { Problem } from '../errors.ts';
 import { bareOf, totalIn } from './csv.ts';
 import { MISSING_COLUMN } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
-import type { FormatFinder, Repairs } from './repair.ts';
+import { type FormatFinder, type Repairs, storedFormat } from './repair.ts';
 import { usualMatch } from './usual-headers.ts';
 
 export type Proposal = {
@@ -61,7 +61,8 @@ export function proposeFormat(
         id_prefix,
         leave_out: leave_out.filter((entry) => known.has(headerKey(entry.header))),
       };
-      return format;
+      // Two columns of one name are refused when the file is read through the format.
+      return storedFormat(format, kind).formatFor(header);
     },
     foundTotal: (header, text) => noteValue(totals, header, `${totalIn(text)}*`),
     isNote(header, text) {

@@ -197,6 +197,12 @@ test('a value that a spreadsheet lost refuses the census where it is read, with 
   }
 });
 
+test('two columns of one name are a problem of a proposal already', async (t, { call }) => {
+  const body = csv('1980-04-05').replace('Annual Salary', 'Email');
+  const { json } = await call({ method: 'POST', url: `${FORMAT}/propose`, headers: TYPE, body });
+  t.match(json, { valid: false, problems: [{ path: 'Email', rule: 'is a duplicate column' }] });
+});
+
 test('what a cell of a workbook lacks refuses the census where it is read', async (t, running) => {
   await confirm(running, bookOf());
   const missing = { xml: ' t="e"><v>#N/A</v></c>' };
