@@ -14,6 +14,7 @@ import * as deductions from './operations/deductions.ts';
 import * as employeeChanges from './operations/employee-changes.ts';
 import * as employees from './operations/employees.ts';
 import * as employers from './operations/employers.ts';
+import * as eventDeliveries from './operations/event-deliveries.ts';
 import * as eventWork from './operations/event-work.ts';
 import * as events from './operations/events.ts';
 import * as evidence from './operations/evidence.ts';
@@ -42,7 +43,7 @@ const NOUNS = [
   ...[censuses, censusUploads, censusSyncs],
   ...[changeReports, changeBatch, employeeChanges, employees, names, search],
   ...[deductions, deductionAssignments, deductionImports, cutOver],
-  ...[events, eventWork],
+  ...[events, eventWork, eventDeliveries],
   ...[readiness, flowReadiness, activity],
   openItems,
   ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],

@@ -1,9 +1,12 @@
 /** The commands of events. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ResultOf } from '../api/operation.ts';
+import { listEventDeliveries } from '../api/operations/event-deliveries.ts';
 import { dismissEvent, reprocessEvent, reprocessEvents } from '../api/operations/event-work.ts';
 import { getEvent, listEventConflicts, listEvents } from '../api/operations/events.ts';
 import { type Command, confirm } from './command.ts';
-import { failed, wrongUsage } from './failure.ts';
+import { CommandError, failed, wrongUsage } from './failure.ts';
+import { createFollower } from './follow.ts';
 import { addOperation } from './operation-command.ts';
 import type { OperationContext } from './operation-run.ts';
 import { type Column, counted, type Output, printable, printPairs, printResult } from './output.ts';
@@ -15,8 +18,22 @@ export function addEventCommands(program: Command): void {
   const events = program.subcommand('events', 'Show, reprocess and dismiss webhook events.');
   addOperation(events, 'list', listEvents, {
     description: 'List events, newest first.',
-    examples: ['--state quarantined --dismissed false', '--from 2026-07-01 --until 2026-08-01 --json'],
+    examples: [
+      '--state quarantined --dismissed false',
+      '--from 2026-07-01 --until 2026-08-01 --json',
+      '--follow',
+    ],
     flags: FLAGS,
+    more: (command) =>
+      command.option(
+        '--follow',
+        'Print deliveries as they arrive, and refused ones by cause, until Ctrl-C',
+      ) as Command,
+    async input(context, named, { follow }: { follow?: true }) {
+      if (follow !== true) return named;
+      await followEvents(context, named.query);
+      return null;
+    },
     columns: COLUMNS,
     none: 'No matching events.',
   });
@@ -83,6 +100,38 @@ const COLUMNS: readonly Column<EventSummary>[] = [
   ],
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
 ];
+
+/** How often `--follow` looks for deliveries. Receivers save their counts of refused requests every 5 seconds. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Prints each delivery on a line, as JSON with `--json`, until the command is stopped. */
+async function followEvents({ perform, out, stopped }: OperationContext, filter: object): Promise<void> {
+  const signal = stopped();
+  const next = await createFollower((cursor) =>
+    perform(listEventDeliveries, { query: { ...filter, ...(cursor && { cursor }) } }),
+  );
+  out.note('Waiting for deliveries. Stop with Ctrl-C.');
+  let isAnswered = true;
+  while (!signal.aborted) {
+    const page = await next().catch((error: unknown) => {
+      if (signal.aborted) return null;
+      if (!(error instanceof CommandError) || error.code !== 'NOT_ANSWERED') throw error;
+      if (isAnswered) out.note(`${error.message}. Deliveries are printed when it answers again.`);
+      return null;
+    });
+    isAnswered = page !== null;
+    const { data, refused, has_more } = page ?? { data: [], refused: [], has_more: false };
+    for (const event of data)
+      out.print(
+        out.asJson ? JSON.stringify(event) : COLUMNS.flatMap(([, cell]) => cell(event) ?? []).join('  '),
+      );
+    for (const { cause, description, refused: count } of refused) {
+      const words = `refused: ${counted(count, 'delivery', 'deliveries')} ${description}`;
+      out.print(out.asJson ? JSON.stringify({ cause, refused: count }) : printable(words));
+    }
+    if (!has_more) await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+  }
+}
 
 function printEvent(out: Output, event: ResultOf<typeof getEvent>): void {
   const { body, body_absent, conflicts, effects, unapplied, subject, in_effect, flags, ...fields } = event;

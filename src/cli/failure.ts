@@ -5,10 +5,14 @@ import type { Environment } from '../environment.ts';
 import { CodedError, type ErrorDetails, isAppError, isCodedError, type Problem } from '../errors.ts';
 import { type Output, printable } from './output.ts';
 
-type CommandCode = 'WRONG_USAGE' | 'COMMAND_FAILED';
+type CommandCode = 'WRONG_USAGE' | 'COMMAND_FAILED' | 'NOT_ANSWERED';
 
 /** The exit codes of a command that failed. Success is 0. */
-export const EXIT_CODES: Readonly<Record<CommandCode, number>> = { WRONG_USAGE: 2, COMMAND_FAILED: 1 };
+export const EXIT_CODES: Readonly<Record<CommandCode, number>> = {
+  WRONG_USAGE: 2,
+  COMMAND_FAILED: 1,
+  NOT_ANSWERED: 1,
+};
 
 /** A command was called incorrectly, or cannot do what it should. */
 export class CommandError extends CodedError<CommandCode> {}
@@ -21,6 +25,11 @@ export function exitCodeOf(error: unknown): number {
 /** Returns the error of a command that cannot do what it should: `message` states why and what to do. */
 export function failed(message: string, details: ErrorDetails = {}): CommandError {
   return new CommandError('COMMAND_FAILED', printable(message), details);
+}
+
+/** Returns the error of a sidecar that did not answer, and may later. */
+export function unanswered(message: string): CommandError {
+  return new CommandError('NOT_ANSWERED', printable(message));
 }
 
 /** Returns the error of an id that names nothing. */

@@ -5,7 +5,7 @@ import { PROBLEMS } from '../api/problem-types.ts';
 import { compile } from '../contract/check.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
-import { CommandError, failed, wrongUsage } from './failure.ts';
+import { CommandError, failed, unanswered, wrongUsage } from './failure.ts';
 import type { Field } from './operation-fields.ts';
 
 type Addressed = Pick<Operation, 'path' | 'params'>;
@@ -43,8 +43,8 @@ export function failureOf(
   ids: readonly string[],
   list: string | null,
 ): unknown {
-  // On the database, the error itself states more.
-  if (error instanceof Refusal && error.code === 'UNAVAILABLE') return failed(error.message);
+  // A running sidecar may answer later; on the database, the error itself states more.
+  if (error instanceof Refusal && error.code === 'UNAVAILABLE') return unanswered(error.message);
   const refusal = isAppError(error) ? refusalOf(error) : error;
   if (!(refusal instanceof Refusal) || PROBLEMS[refusal.code].status >= 500) return error;
   const { code, message, problems, problemCount } = refusal;

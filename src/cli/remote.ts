@@ -17,7 +17,7 @@ import { ROW_TYPES } from '../formats/rows.ts';
 import { VERSION } from '../version.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context } from './command.ts';
-import { failed, wrongUsage } from './failure.ts';
+import { failed, unanswered, wrongUsage } from './failure.ts';
 import { addressOf } from './operation-failure.ts';
 import { printable } from './output.ts';
 import type { Performers } from './performing.ts';
@@ -73,7 +73,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
       ...(content !== undefined && { body: content }),
     };
     const response = await fetch(url + addressOf(op, input), request as RequestInit).catch((error) => {
-      throw failed(`${url} did not answer: ${whyUnanswered(error)}`);
+      throw unanswered(`${url} did not answer: ${whyUnanswered(error)}`);
     });
     const version = response.headers.get(VERSION_HEADER);
     if (version !== null && version !== VERSION && !isVersionNamed) {
@@ -151,7 +151,7 @@ async function assertAnswered(response: Response, url: string): Promise<void> {
   if (status >= 300 && status < 400)
     throw failed(`${url} answered with a redirect (${status}), which is not followed: use the final address`);
   if (status >= 502 && status <= 504)
-    throw failed(`${url} answered ${status}: the sidecar may be restarting`);
+    throw unanswered(`${url} answered ${status}: the sidecar may be restarting`);
   if (!response.ok || headers.get(VERSION_HEADER) === null)
     throw failed(`${url} answered ${status} and is no sidecar, or a proxy before it: check the address`);
 }
@@ -181,7 +181,7 @@ function contentOf({ body }: Response, url: string): Readable {
 }
 
 function brokenOff(url: string, error: unknown): Error {
-  return failed(`${url} did not send its whole answer: ${whyUnanswered(error as Error)}`);
+  return unanswered(`${url} did not send its whole answer: ${whyUnanswered(error as Error)}`);
 }
 
 async function* rowsIn(content: Readable): AsyncGenerator<object[]> {

@@ -1,6 +1,6 @@
 /** Commands of operations do the same on the database and at a running sidecar. */
 import { rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
@@ -17,6 +17,7 @@ import { VERSION } from '../../src/version.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
 import { census, deduction } from '../contract/samples.ts';
+import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/memory.ts';
 import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
 import { environment, here, jsonOf, type Ran, type Variables } from './harness.ts';
@@ -72,6 +73,8 @@ t.test('a command prints the same and exits the same on the database and at a ru
   const all = (await remoteCommands()).flatMap(({ examples }) => examples);
   t.ok(all.length > 10, `${all.length} examples`);
   for (const words of all) {
+    // It prints deliveries until it is stopped.
+    if (words.includes('--follow')) continue;
     for (const argv of [words, words.map(known)]) {
       // A change that succeeds would find another state the second time.
       const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
@@ -87,7 +90,7 @@ const HOSTILE = [
   ...['..', '', 'a/b', 'a\u0001b\u001b[31m', 'x'.repeat(300), '2026-02-31', '-1', '1e3', '%00', '__proto__'],
 ];
 /** Options of commands, not of operations. */
-const OF_COMMANDS = new Set(['--url', '--local', '--json', '--wide', '--yes', '--csv', '--help']);
+const OF_COMMANDS = new Set(['--url', '--local', '--json', '--wide', '--yes', '--follow', '--csv', '--help']);
 
 t.test('hostile arguments and options are refused the same on the database and at a sidecar', async (t) => {
   mock.timers.enable({ apis: ['Date'], now: Date.now() });
@@ -283,13 +286,105 @@ t.test('pages and JSON are the same, and a limited token counts only at a sideca
   const refused = [
     ['deductions', 'versions', 'ded-1'],
     ['run', 'list'],
-    ['events', 'list'],
+    ['events', 'list', '--follow'],
   ];
   for (const argv of refused) {
     const ran = await here(t, env, argv);
     t.match(ran, { code: 1, stdout: '', stderr: /no employer|There is no|scope/ }, argv.join(' '));
-    t.equal((await here(t, remote, argv)).code, 0);
+    t.equal(
+      (
+        await here(
+          t,
+          remote,
+          argv.filter((word) => word !== '--follow'),
+        )
+      ).code,
+      0,
+    );
   }
+});
+
+t.test('deliveries are followed on the database and at a running sidecar, until Ctrl-C', async (t) => {
+  const { db, local, remote } = await stage(t);
+  for (const [place, env] of Object.entries({ local, remote })) {
+    const stopping = new AbortController();
+    const onStdout = () => stopping.abort();
+    const following = here(t, env, ['events', 'list', '--follow'], { signal: stopping.signal, onStdout });
+    let count = 0;
+    const arrive = async () => {
+      count += 1;
+      await deliver(db, [deductionOf(`${place}-${count}`, {})], systemClock().toISOString());
+      return stopping.signal.aborted;
+    };
+    await eventually('a delivery is printed', arrive, (isPrinted) => isPrinted);
+    const stdout = new RegExp(`^20\\S+  ${place}-\\d+  employee.deduction-updated  applied`);
+    t.match(await following, { code: 0, stdout, stderr: /^Waiting for deliveries/ }, place);
+  }
+});
+
+/** Answers as an overloaded sidecar does. */
+function sendBusy(response: ServerResponse): void {
+  const type = 'urn:benefits-sidecar:problem:unavailable';
+  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '2' });
+  response.end(
+    JSON.stringify({ type, title: 'Service Unavailable', status: 503, detail: 'Too many requests at once.' }),
+  );
+}
+
+t.test('deliveries are followed while the sidecar restarts or is overloaded', async (t) => {
+  const { db, url, remote } = await stage(t);
+  let isDown = false;
+  let unanswered = 0;
+  const proxy = createServer(({ socket, url: path, headers }, response) => {
+    if (isDown) {
+      unanswered += 1;
+      if (unanswered < 3) socket.destroy();
+      else sendBusy(response);
+      return;
+    }
+    const { authorization = '', accept = '' } = headers;
+    fetch(`${url}${path}`, { headers: { authorization, accept } }).then(async (answer) => {
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      response.end(await answer.text());
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => proxy.close());
+  const env = { ...remote, SIDECAR_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+  const stopping = new AbortController();
+  let printed = '';
+  const onStdout = (text: string) => {
+    printed = text;
+  };
+  const following = here(t, env, ['events', 'list', '--follow'], { signal: stopping.signal, onStdout });
+  let count = 0;
+  const arrive = async (id: string) => {
+    count += 1;
+    await deliver(db, [deductionOf(`${id}-${count}`, {})], systemClock().toISOString());
+    return printed.includes(id);
+  };
+  await eventually(
+    'a delivery is printed',
+    () => arrive('before'),
+    (isPrinted) => isPrinted,
+  );
+  isDown = true;
+  await eventually(
+    'a request has no answer',
+    async () => unanswered,
+    (requests) => requests > 4,
+  );
+  await arrive('meanwhile');
+  isDown = false;
+  await eventually(
+    'it is printed later',
+    async () => printed.includes('meanwhile'),
+    (isPrinted) => isPrinted,
+  );
+  stopping.abort();
+  const { code, stderr } = await following;
+  t.equal(code, 0);
+  t.equal(stderr.split('did not answer').length, 2, 'once');
 });
 
 t.test('a command follows no redirect, names another version and prints no control character', async (t) => {

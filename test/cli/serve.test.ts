@@ -66,6 +66,36 @@ t.test('the public listener is ready only once the private one accepts', async (
   t.equal(await statusOf(api), 200);
 });
 
+t.test('events list --follow prints deliveries, and refused ones by cause', async (t) => {
+  const env = served(t);
+  const serving = start(t, env, ['serve']);
+  const [, port] = await serving.shows(RECEIVING);
+  await serving.shows(READY);
+  const following = start(t, env, ['events', 'list', '--follow']);
+  const url = `http://127.0.0.1:${port}/hooks`;
+  // Until it follows, deliveries are not printed.
+  let isPrinted = false;
+  const printed = following.shows(/deliver(y|ies) to another path/).then(() => {
+    isPrinted = true;
+  });
+  const refusedAndPrinted = async () => {
+    await fetch(url, { method: 'POST', body: 'secret content' });
+    return isPrinted;
+  };
+  await eventually('a refused request is printed', refusedAndPrinted, true);
+  await printed;
+  const body = '{"event_type":"moon.landed","data":{}}';
+  const headers = signEvent(WEBHOOK_SECRET, 'msg_followed', new Date(), body);
+  await fetch(`http://127.0.0.1:${port}//webhooks/`, { method: 'POST', headers, body });
+  await following.shows(/ {2}msg_followed {2}moon.landed {2}ignored {2}/);
+  following.child.kill('SIGINT');
+  t.match(await following.ended, { code: 0, signal: null });
+  serving.child.kill('SIGTERM');
+  const { stdout } = await serving.ended;
+  t.match(stdout, /"level":"warn".*"count":1,"cause":"1 path".*"webhook deliveries were refused"/);
+  t.notMatch(stdout, 'secret content');
+});
+
 t.test('SIGINT ends serve with 0 after requests in flight are stored and acknowledged', async (t) => {
   const env = served(t);
   const serving = start(t, env, ['serve']);

@@ -125,13 +125,13 @@ export const EVENT_FILTER = {
   until: instant('Only events received before this time.'),
 };
 
-const EventQuery = {
+/** The parameters of lists of events. */
+export const EventQuery = {
   state: Type.Optional(field.oneOfDescribed(STATES, 'Only events in this state.')),
   ...EVENT_FILTER,
   dismissed: flag('`true`: only dismissed events. `false`: only events that are not dismissed.'),
   conflict: flag('Only events with an open conflict: another body with the same event ID.'),
   cursor,
-  limit,
 };
 
 export const EventId = field.closed({ event_id: { ...ownId, description: 'The ID of the event.' } });
@@ -145,7 +145,7 @@ export const listEvents = operation({
   employers: 'refused',
   summary: 'List events',
   description: 'Lists events without their bodies, newest first.',
-  query: field.closed(EventQuery),
+  query: field.closed({ ...EventQuery, limit }),
   response: { 200: pageOf(EventSummary) },
   async run({ query, caller }, { db }) {
     const page = await inbox.listEvents(db, { ...query, eventType: query.event_type }, query);
