@@ -1,4 +1,4 @@
-/** The parts of the docs that are lists of the code: variables, commands, metrics, columns, scopes and faults. */
+/** The parts of the docs that are lists of the code: variables, commands, metrics, columns, scopes, faults and scenarios. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { createProgram, SIDECAR } from '../src/cli/program.ts';
 import { CSV_COLUMNS } from '../src/payroll/lifecycle/csv.ts';
 import { ROLES, SCOPE_MEANINGS } from '../src/security/scopes.ts';
 import { FAULTS } from '../src/simulator/faults.ts';
+import { SCENARIOS } from '../src/simulator/scenarios.ts';
 import { VARIABLES, type Variable } from '../src/variables.ts';
 import { referenceDocument } from './reference.ts';
 import { code, table, withCode } from './tables.ts';
@@ -123,4 +124,9 @@ export function faults(): string {
     return [code(name), usually, `a ${meets}`, about];
   });
   return table(['fault', 'value', 'is met by', 'what happens'], rows);
+}
+
+export function scenarios(): string {
+  const rows = Object.entries(SCENARIOS).map(([name, { about, see }]) => [code(name), about, see]);
+  return table(['scenario', 'what happens', 'where to see it'], rows);
 }

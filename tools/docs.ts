@@ -20,6 +20,7 @@ import {
   logFields,
   metrics,
   roles,
+  scenarios,
   scopes,
   variables,
 } from './docs-reference.ts';
@@ -138,6 +139,7 @@ const PARTS: Readonly<Record<string, (page: string) => string | Promise<string>>
   scopes,
   roles,
   faults,
+  scenarios,
   'log fields': logFields,
   ...Object.fromEntries(
     Object.entries(TABLES).map(([name, make]) => [`worked ${name}`, () => `\n${make()}\n\n`]),

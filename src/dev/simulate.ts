@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { address, several, wholeNumber } from '../cli/arguments.ts';
 import { aborted, type Command, type Context } from '../cli/command.ts';
-import { type Output, printable } from '../cli/output.ts';
+import { wrongUsage } from '../cli/failure.ts';
+import { type Output, printable, printTable } from '../cli/output.ts';
 import { readBenefits, readWebhookSecrets, requiredApiKey } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
 import { isAppError } from '../errors.ts';
@@ -13,6 +14,7 @@ import { CONTROL_PATH } from '../simulator/control.ts';
 import { parseFault } from '../simulator/faults.ts';
 import { type Delivery, RETRY_DELAYS_MS } from '../simulator/provider.ts';
 import type { ReceivedRequest } from '../simulator/record.ts';
+import { isScenario, SCENARIOS } from '../simulator/scenarios.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { untilItListens } from './replay.ts';
@@ -27,7 +29,7 @@ export function addSimulateCommand(program: Command): void {
     .records('none')
     .examples(
       'simulate',
-      'simulate --fault latency=2s',
+      'simulate --scenario list',
       'simulate --employer acme --employees 100 --censuses ./censuses',
     )
     .option('--seed <number>', 'Seed of the generated employees and deductions', wholeNumber(0, SEED_MAX), 1)
@@ -40,7 +42,9 @@ export function addSimulateCommand(program: Command): void {
     )
     .option('--employees <number>', 'Employees of each employer', wholeNumber(1, EMPLOYEES_MAX), 5)
     .option('--censuses <folder>', 'Write censuses to this folder, for CENSUS_SOURCE=dir:<folder>')
+    .option('--scenario <name>', 'Play this scenario and keep running; "list" shows all scenarios')
     .option('--fault <fault>', 'Inject this fault, NAME[=VALUE][:COUNT][@ID]; repeatable', several(fault))
+    .option('--wide', 'With "--scenario list": print all columns')
     .does(simulate);
 }
 
@@ -64,15 +68,24 @@ type Options = {
   employer?: string[];
   employees: number;
   censuses?: string;
+  scenario?: string;
   fault?: string[];
 };
 
 /**
- * Prints what the service receives and sends. Once its webhooks have a listener, it requests the census of each employer
- * and enrolls its employees.
+ * Prints what the service receives and sends. Once its webhooks have a listener it plays a scenario, or else requests
+ * the census of each employer and enrolls its employees.
  */
 async function simulate(context: Context, options: Options): Promise<number> {
   const { env, out, stopped } = context;
+  const { scenario } = options;
+  if (scenario === 'list') return listScenarios(out);
+  if (scenario !== undefined && !isScenario(scenario)) {
+    throw wrongUsage(`--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
+  }
+  if (scenario !== undefined && options.fault !== undefined) {
+    throw wrongUsage('use either --fault or --scenario: a scenario sets its own faults');
+  }
   const signal = stopped();
   const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS, fault: faults = [] } = options;
   const { webhookUrl = WEBHOOK_URL } = options;
@@ -83,15 +96,18 @@ async function simulate(context: Context, options: Options): Promise<number> {
     apiKey: secrets.apiKey,
     secrets: secrets.webhookSecrets,
     ...{ port, seed, faults, employerIds: employer, employeesEach: employees },
+    // Scenarios run with retries scaled from hours to ten seconds.
+    ...(scenario !== undefined && { retryScale: 0.0001 }),
     received: (request) => {
       print(requestInWords(request));
-      const employerId = acceptedCensusOf(request);
+      const employerId = scenario === undefined ? acceptedCensusOf(request) : null;
       if (employerId === null || enrolled.has(employerId)) return;
       enrolled.add(employerId);
       enrolLater(out, simulator, employerId);
     },
     delivered: (delivery) => print(deliveryInWords(delivery)),
     endpointDisabled: (url) => print(`The endpoint ${url} is disabled and receives no more events`),
+    messaged: (text) => print(`* ${text}`),
   });
   try {
     simulator.subscribe(webhookUrl);
@@ -99,9 +115,16 @@ async function simulate(context: Context, options: Options): Promise<number> {
     printSettings(out, simulator.url, secrets, folder);
     print(`Waiting for a sidecar at ${webhookUrl}`);
     if (await untilItListens(webhookUrl, signal)) {
-      for (const employerId of employer) {
-        print(`Requesting the census of ${employerId}`);
-        await simulator.requestCensus(employerId);
+      if (scenario === undefined) {
+        for (const employerId of employer) {
+          print(`Requesting the census of ${employerId}`);
+          await simulator.requestCensus(employerId);
+        }
+      } else {
+        const playing = simulator.playScenario(scenario, (text) => print(`* ${text}`));
+        // Closing the simulator ends a scenario that is still playing.
+        playing.catch(() => {});
+        await Promise.race([playing, aborted(signal)]);
       }
       await aborted(signal);
     }
@@ -109,6 +132,19 @@ async function simulate(context: Context, options: Options): Promise<number> {
   } finally {
     await simulator.close();
   }
+}
+
+function listScenarios(out: Output): number {
+  printTable(
+    out,
+    [
+      ['scenario', ([name]) => name],
+      ['what happens', ([, { about }]) => about, 'cut'],
+      ['what to check', ([, { see }]) => see, 1],
+    ],
+    Object.entries(SCENARIOS),
+  );
+  return 0;
 }
 
 /** Returns the secrets of a sidecar's environment if it is set, so that nothing needs copying. */

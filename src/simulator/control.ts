@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { compile } from '../contract/check.ts';
 import { isAppError, type Problem } from '../errors.ts';
-import type { Service } from './service.ts';
+import { isScenario, type Playing } from './scenarios.ts';
+import type { Service } from './scene.ts';
 
 /** The control endpoint, without a key. It is not part of the contract. */
 export const CONTROL_PATH = '/__control';
@@ -22,24 +23,37 @@ const orders = compile(
         ),
       ),
       enable_endpoints: Type.Optional(Type.Literal(true)),
+      scenario: Type.Optional(Type.String()),
     },
     { additionalProperties: false, minProperties: 1, rule: 'must have at least one order' },
   ),
 );
 
 const NOT_UNDERSTOOD = 'the orders are not understood';
+const NO_SCENARIO = 'is none: "benefits-sidecar-dev simulate --scenario list" shows them';
 
 /**
  * Adds the control endpoint. `GET` returns the state and the record; `POST` applies all orders or none, and returns the
- * same, or 422 for an invalid body.
+ * same. Errors are 422 for an invalid body and 409 while a scenario is playing. `say` gets the messages of scenarios.
  */
-export function addControl(app: FastifyInstance, service: Service): void {
-  app.get(CONTROL_PATH, async () => shown(service));
+export function addControl(
+  app: FastifyInstance,
+  service: Service,
+  playing: Playing,
+  say: (text: string) => void,
+): void {
+  app.get(CONTROL_PATH, async () => shown(service, playing));
   app.post(CONTROL_PATH, async ({ body }, reply) => {
     if (!orders.accepts(body)) {
       return refuse(reply, 422, NOT_UNDERSTOOD, detailsOf(orders.problems(body)));
     }
-    const { faults, api_key: apiKey, webhook_secrets: secrets } = body;
+    const { faults, api_key: apiKey, webhook_secrets: secrets, scenario } = body;
+    if (scenario !== undefined && !isScenario(scenario)) {
+      return refuse(reply, 422, NOT_UNDERSTOOD, { scenario: NO_SCENARIO });
+    }
+    if (scenario !== undefined && playing.state()?.state === 'playing') {
+      return refuse(reply, 409, 'a scenario is already playing: wait until it ends');
+    }
     try {
       if (faults !== undefined) service.setFaults(faults);
     } catch (error) {
@@ -49,14 +63,17 @@ export function addControl(app: FastifyInstance, service: Service): void {
     if (apiKey !== undefined) service.setApiKey(apiKey);
     if (secrets !== undefined) service.signWith(secrets);
     if (body.enable_endpoints) void service.enableEndpoints();
-    return shown(service);
+    // The outcome is part of the state.
+    if (scenario !== undefined) void playing.play(scenario, say).catch(() => {});
+    return shown(service, playing);
   });
 }
 
 /** Returns the state without bodies, which are personal data, and secrets. */
-function shown(service: Service) {
+function shown(service: Service, playing: Playing) {
   return {
     faults: service.faults(),
+    scenario: playing.state(),
     endpoints: service
       .destinations()
       .map(({ disabledAt, ...endpoint }) => ({ ...endpoint, disabled_at: disabledAt })),

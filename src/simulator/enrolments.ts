@@ -55,6 +55,8 @@ export function createEnrolments(
       assertKnown(employeeId);
       return lines.map((line) => enrolOnce(employeeId, line));
     },
+    /** Enrolls an employee whom payroll may not have reported. */
+    enrolUnlisted: enrolOnce,
     /** Throws for an unknown deduction, and for an employee whom payroll did not report. */
     changeDeduction: change,
     /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction or an invalid day. */

@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { codeOf } from '../errors.ts';
 import type { OutgoingEvent } from './events.ts';
 import type { Faults } from './faults.ts';
-import { NOBODYS_SECRET, signEvent } from './sign.ts';
+import { type Forgery, forge, signEvent } from './sign.ts';
 import type { News, Wait } from './waiting.ts';
 
 export const ACKNOWLEDGED_WITHIN_MS = 15_000;
@@ -46,6 +46,10 @@ type Destination = {
 export type SendOptions = {
   /** Simultaneous deliveries of the event; more than 1 are duplicates. */
   times?: number;
+  /** Signs with these instead of the provider's own secrets. */
+  secrets?: readonly string[];
+  /** A single, wrongly signed delivery that does not come from the provider. */
+  forgery?: Forgery;
 };
 
 export type ProviderOptions = {
@@ -64,7 +68,7 @@ export type ProviderOptions = {
   endpointDisabled: (url: string) => void;
 };
 
-type Message = {
+type Message = Pick<SendOptions, 'secrets' | 'forgery'> & {
   event: OutgoingEvent;
   text: string;
   to: Destination;
@@ -86,15 +90,17 @@ export function createProvider(options: ProviderOptions) {
   const { track, later, settled } = createTracker(options);
   const hold = createHolding(wait, closing);
 
-  const sign = ({ event, text }: Message, at: Date) => {
-    const isFault = faults.meetDelivery('bad-signature') !== null;
-    return signEvent(isFault ? NOBODYS_SECRET : secrets, event.id, at, text);
+  const sign = ({ event, text, ...message }: Message, at: Date) => {
+    const isFault = message.forgery === undefined && faults.meetDelivery('bad-signature') !== null;
+    const forgery = isFault ? 'other-secret' : message.forgery;
+    const signed = [message.secrets ?? secrets, event.id, at, text] as const;
+    return forgery === undefined ? signEvent(...signed) : forge(forgery, ...signed);
   };
   /** Resolves when the attempt has an outcome. After a failure, the next one follows in the background. */
   const attempt = (message: Message, number: number): Promise<void> =>
     track(async () => {
-      const { event, to } = message;
-      if (to.disabledAt !== null) {
+      const { event, to, forgery } = message;
+      if (to.disabledAt !== null && forgery === undefined) {
         to.missed.set(event.id, event);
         return;
       }
@@ -109,7 +115,7 @@ export function createProvider(options: ProviderOptions) {
       const delivery = { eventId: event.id, url: to.url, attempt: number, at, acknowledged, ...outcome };
       deliveries.push(delivery);
       options.delivered(delivery);
-      if (acknowledged || closing.aborted) return;
+      if (acknowledged || closing.aborted || forgery !== undefined) return;
       const delay = RETRY_DELAYS_MS[number];
       if (delay !== undefined) {
         void later(delay * options.retryScale, () => attempt(message, number + 1));
@@ -125,9 +131,9 @@ export function createProvider(options: ProviderOptions) {
     track(async () => {
       if (closing.aborted) return;
       const text = JSON.stringify(event.body);
-      const { times = faults.meetDelivery('duplicate') ?? 1 } = how;
+      const { times = faults.meetDelivery('duplicate') ?? 1, ...signing } = how;
       const messages = those.flatMap((to) =>
-        Array<Message>(times).fill({ event, text, to, before: to.acknowledged }),
+        Array<Message>(times).fill({ event, text, to, ...signing, before: to.acknowledged }),
       );
       const deliver = async () => void (await Promise.all(messages.map((message) => attempt(message, 1))));
       const size = faults.meetDelivery('reorder');

@@ -21,5 +21,28 @@ export function signEvent(
   };
 }
 
+/** Ways to forge a delivery. A receiver must refuse each of them. */
+export const FORGERIES = ['other-secret', 'other-body', 'old-timestamp'] as const;
+export type Forgery = (typeof FORGERIES)[number];
+
+/** Twice what receivers accept. */
+const OLD_MS = 10 * 60_000;
 /** Valid, but unknown to every receiver. */
-export const NOBODYS_SECRET = `whsec_${Buffer.alloc(32, 'nobody').toString('base64')}`;
+const NOBODYS_SECRET = `whsec_${Buffer.alloc(32, 'nobody').toString('base64')}`;
+
+export function forge(
+  forgery: Forgery,
+  secrets: readonly string[],
+  id: string,
+  at: Date,
+  text: string,
+): SignedHeaders {
+  switch (forgery) {
+    case 'other-secret':
+      return signEvent(NOBODYS_SECRET, id, at, text);
+    case 'other-body':
+      return signEvent(secrets, id, at, `${text} `);
+    case 'old-timestamp':
+      return signEvent(secrets, id, new Date(at.getTime() - OLD_MS), text);
+  }
+}

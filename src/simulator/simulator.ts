@@ -8,7 +8,8 @@ import { createFaults } from './faults.ts';
 import { createProvider, type ProviderOptions, RETRY_SCALE } from './provider.ts';
 import { seededRandom, shuffle } from './random.ts';
 import type { ReceivedRequest } from './record.ts';
-import type { Service } from './service.ts';
+import { createPlaying, type Playing } from './scenarios.ts';
+import type { Service } from './scene.ts';
 import { createNews, systemWait } from './waiting.ts';
 import { createWorkforce } from './workforce.ts';
 import { DEFAULT_SEED, makeWorld } from './world.ts';
@@ -31,9 +32,11 @@ export type SimulatorOptions = Partial<FromProvider> & {
   faults?: readonly string[];
   /** Called for every request before its response is sent. */
   received?: (request: ReceivedRequest) => void;
+  /** Called with the messages of scenarios that the control endpoint started. */
+  messaged?: (text: string) => void;
 };
 
-export type Simulator = Service & { url: string; close(): Promise<void> };
+export type Simulator = Service & { url: string; playScenario: Playing['play']; close(): Promise<void> };
 
 /** Starts listening on 127.0.0.1. Rejects if the port is in use. The caller closes it. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -43,7 +46,12 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     wait = systemWait,
     retryScale = RETRY_SCALE,
   } = options;
-  const { received = () => {}, delivered = () => {}, endpointDisabled = () => {} } = options;
+  const {
+    received = () => {},
+    delivered = () => {},
+    endpointDisabled = () => {},
+    messaged = () => {},
+  } = options;
   const world = makeWorld(seed, options.employerIds, options.employeesEach);
   const workforce = createWorkforce(world);
   const random = seededRandom(seed, 'shuffles');
@@ -98,10 +106,12 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       apiKey = next;
     },
   };
-  addControl(app, service);
+  const playing = createPlaying({ ...service, now, until: news.until }, [seed, now().getTime()]);
+  addControl(app, service, playing, messaged);
 
   return {
     ...service,
+    playScenario: playing.play,
     url: await app.listen({ host: '127.0.0.1', port: options.port ?? 0 }),
     close: async () => {
       closing.abort();

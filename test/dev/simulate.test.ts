@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { census } from '../../src/contract/census.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
+import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import {
   API_KEY,
   environment,
@@ -86,6 +87,28 @@ t.test('the simulator waits for a listener until Ctrl-C', async (t) => {
   const ran = await simulateUntil(t, {}, argv, /Waiting for a sidecar at/);
   t.equal(ran.code, 0);
   t.notMatch(ran.stdout, /Requesting the census/);
+});
+
+t.test('the simulator lists its scenarios and rejects an unknown one', async (t) => {
+  const listed = await hereDev(t, {}, ['simulate', '--scenario', 'list']);
+  t.equal(listed.code, 0);
+  for (const name of Object.keys(SCENARIOS)) t.match(listed.stdout, new RegExp(`^${name} `, 'm'));
+  const unknown = { code: 2, stderr: /--scenario must be list or one of quiet-day, / };
+  t.match(await hereDev(t, {}, ['simulate', '--scenario', 'doomsday']), unknown);
+  const both = await hereDev(t, {}, ['simulate', '--scenario', 'ties', '--fault', 'hang']);
+  t.match(both, { code: 2, stderr: /either --fault or --scenario/ });
+});
+
+t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
+  const { url, arrivals } = await receive(t);
+  const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
+  const ran = await simulateUntil(t, {}, argv, /deprecated is done/);
+  t.equal(ran.code, 0);
+  t.match(ran.stdout, /^\* deprecated: employee\.deduction-created arrives/m);
+  t.match(ran.stdout, /deprecated is done\. Expected result: `events list --type/);
+  t.notMatch(ran.stdout, /Requesting the census/, 'its automatic actions are not printed');
+  const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
+  t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
 });
 
 t.test('the simulator injects the faults in --fault and rejects an unknown one', async (t) => {

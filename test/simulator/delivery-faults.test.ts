@@ -1,5 +1,6 @@
 import { Webhook } from 'svix';
 import t from 'tap';
+import { FORGERIES } from '../../src/simulator/sign.ts';
 import { type Arrival, subscribed } from './receiver.ts';
 import { SECRET } from './start.ts';
 
@@ -23,6 +24,16 @@ t.test('bad-signature invalidates attempts, and the retry is signed correctly', 
   await simulator.settled();
   t.same(arrivals.map(isSigned), [false, true]);
 });
+
+for (const forgery of FORGERIES) {
+  t.test(`a forgery (${forgery}) fails verification and is not retried`, async (t) => {
+    const { simulator, arrivals } = await subscribed(t, () => ({ status: 401 }), { retryScale: 0 });
+    await simulator.send(event('a'), { forgery });
+    await simulator.settled();
+    t.same(arrivals.map(isSigned), [false]);
+    t.match(simulator.destinations(), [{ disabledAt: null, missed: 0 }]);
+  });
+}
 
 t.test('an endpoint that failed all attempts is disabled until it is enabled', async (t) => {
   let status = 500;

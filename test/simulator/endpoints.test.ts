@@ -3,6 +3,7 @@ import t from 'tap';
 import type { Simulator } from '../../src/simulator/simulator.ts';
 import { makeCensus } from '../../src/simulator/world.ts';
 import { onSqlite } from '../support/engine.ts';
+import { subscribed } from './receiver.ts';
 import { API_KEY, OTHER_SECRET, post, SECRET, start } from './start.ts';
 
 const test = onSqlite.with(start);
@@ -137,7 +138,7 @@ t.test('the control page shows the faults and received requests without bodies o
   t.match(json, {
     faults: [{ fault: 'latency=1ms:5', met: 1, left: 4 }],
     requests: [{ ...request, body_hash: /^[0-9a-f]{64}$/, applied: true }],
-    ...{ endpoints: [], deliveries: [] },
+    ...{ endpoints: [], scenario: null, deliveries: [] },
   });
   t.notOk('body' in json.requests[0]);
   t.notMatch(JSON.stringify(json), SECRET);
@@ -164,7 +165,7 @@ test('invalid control requests are rejected by field and change nothing', async 
     [{ api_key: '' }, 'api_key', /at least 1 character/],
     [{ webhook_secrets: ['whsec_short'] }, 'webhook_secrets[0]', /24 to 64 bytes/],
     [{ enable_endpoints: false }, 'enable_endpoints', /./],
-    [{ api_key: 'k', scenario: 'outage' }, 'scenario', /is not a field/],
+    [{ api_key: 'k', scenario: 'doomsday' }, 'scenario', /--scenario list/],
   ];
   for (const [orders, field, rule] of refused) {
     const { status, json } = await order(simulator, orders);
@@ -173,4 +174,23 @@ test('invalid control requests are rejected by field and change nothing', async 
   }
   t.equal((await post(simulator, TERMINATIONS, termination)).status, 200, 'the key is unchanged');
   t.same(simulator.faults(), []);
+});
+
+t.test('scenarios are played on request, one at a time', async (t) => {
+  const said: string[] = [];
+  const messaged = (text: string) => said.push(text);
+  const { simulator, arrived } = await subscribed(t, undefined, { messaged });
+  const playing = { scenario: { name: 'deprecated', state: 'playing' } };
+  t.match(await order(simulator, { scenario: 'deprecated' }), { status: 200, json: playing });
+  const refused = { status: 409, json: { error: /wait until it ends/ } };
+  t.match(await order(simulator, { scenario: 'ties' }), refused);
+  const ties = simulator.playScenario('ties', () => {});
+  await t.rejects(ties, /deprecated is already playing/);
+  await arrived(2);
+  await simulator.settled();
+  await new Promise(setImmediate);
+  const { json } = await order(simulator);
+  t.match(json.scenario, { name: 'deprecated', state: 'played' });
+  t.same(json.scenario.messages, said);
+  t.match(said.at(-1), /^deprecated is done/);
 });
