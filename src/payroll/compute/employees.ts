@@ -1,6 +1,6 @@
 /** Reads the employees of a computation, some at a time. */
 import { piecesOf } from '../../database/bulk.ts';
-import { byBytes } from '../../database/engine.ts';
+import { byBytes, engineOf } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { assignmentsOf } from '../../ledger/assignments.ts';
 import { employmentsOf } from '../../ledger/employment.ts';
@@ -21,13 +21,10 @@ import { readAhead } from './read-ahead.ts';
 import { type Reopened, reopenedRuns } from './reopened-runs.ts';
 import { takenItemsOf } from './taken-items.ts';
 
-/** The employees that are read at once, and the pages that are read while one is computed. */
+/** The employees that are read at once, and the pages that PostgreSQL reads while this process computes one. */
 type Pace = { employees: number; pagesAhead: number };
 
-/**
- * Measured: twice as many employees save no time, as more objects outlive the young generation; half cost more statements.
- * PostgreSQL reads pages while this process computes one.
- */
+/** Measured: twice as many employees save no time, as more objects outlive the young generation; half cost more statements. */
 const QUICK: Pace = { employees: 128, pagesAhead: 2 };
 
 /** Reads in turns of about 5 ms. A page of the console that is opened in that time waits about 50 ms at most. */
@@ -43,7 +40,7 @@ export function readEmployees(
   { after = '', pace = QUICK }: Reading = {},
 ): AsyncGenerator<RunEmployee[]> {
   const ids = idsOf(db, computation, after, pace.employees);
-  return readAhead(ids, (page) => readPage(db, computation, page), pace.pagesAhead);
+  return readAhead(ids, (page) => readPage(db, computation, page), pagesAhead(db, pace));
 }
 
 /** Yields the employees of a payout without a run, in the order of their ids, after one. */
@@ -55,7 +52,12 @@ export function readPayees(db: Db | Trx, payout: Payout, after: string): AsyncGe
     await readPaidDates(db, payout, final);
     return payees;
   };
-  return readAhead(ids, readPayeePage, QUICK.pagesAhead);
+  return readAhead(ids, readPayeePage, pagesAhead(db, QUICK));
+}
+
+/** SQLite reads in this thread, so a page that is read ahead only lives longer. */
+function pagesAhead(db: Db | Trx, pace: Pace): number {
+  return engineOf(db) === 'postgres' ? pace.pagesAhead : 0;
 }
 
 /** Yields the employees that a payout names, else all that the employer ever had. */
@@ -124,7 +126,7 @@ async function payeesOf(
 ): Promise<Payee[]> {
   const { basis, payday, proposed, shares } = payout;
   const facts = await rosterAt(db, ids, basis.position);
-  const histories = await historiesOf(db, ids, basis.position);
+  const histories = await historiesOf(db, payout, ids);
   const owed = await owedBy(db, basis.earlier, ids);
   const decisions = await decisionsOf(db, payday.employer_id, ids, basis.decisions);
   const openings = await openingItemsOf(db, payday.employer_id, ids, basis.opening_items);
@@ -196,15 +198,14 @@ async function readEarlierLines(db: Db | Trx, employees: readonly Payee[], read:
   }
 }
 
-/** Returns the histories of the deductions that ever named each employee, as known at a position. */
+/** Returns the histories of the deductions that ever named each employee, as known at the position of a payout. */
 async function historiesOf(
   db: Db | Trx,
+  { basis: { position }, isAnyAssigned }: Payout,
   ids: readonly string[],
-  position: number,
 ): Promise<Map<string, History[]>> {
   const byEmployee = await versionsOfEmployees(db, ids);
-  const deductions = [...byEmployee.values()].flat();
-  const assignments = await assignmentsOf(db, idsOfDeductions(deductions));
+  const assignments = isAnyAssigned ? await assignmentsOf(db, idsOfDeductions(byEmployee)) : new Map();
   const knownOf = (employeeId: string, versions: Versions, deductions: readonly Versions[]) => {
     const [first] = versions;
     const successors = isPlaceholder(first) ? successorsOf(first, deductions) : [];
@@ -223,6 +224,7 @@ async function historiesOf(
 
 type Versions = readonly [RunVersion, ...RunVersion[]];
 
-function idsOfDeductions(histories: readonly Versions[]): string[] {
+function idsOfDeductions(byEmployee: ReadonlyMap<string, readonly Versions[]>): string[] {
+  const histories = [...byEmployee.values()].flat();
   return [...new Set(histories.map(([{ deduction_id }]) => deduction_id))];
 }

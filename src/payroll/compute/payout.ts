@@ -5,6 +5,7 @@
 import { dayIn } from '../../clock.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { timeZoneOf } from '../../database/time-zone.ts';
+import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import { readPosition } from '../../ledger/position.ts';
 import type { Sides } from '../calculation/items.ts';
@@ -39,6 +40,8 @@ export type Payout = Pick<RunTerms, 'day' | 'finalChecks' | 'transfers' | 'conte
   earlier: readonly EarlierRun[];
   /** By employee, the shares that final checks took in earlier runs. */
   shares: ReadonlyMap<string, readonly TakenShare[]>;
+  /** Any deduction, of any employer, is assigned. */
+  isAnyAssigned: boolean;
   /** Returns a day in words, with its year unless it is in the year of the pay date. */
   dayInWords: (day: string) => string;
   /** Returns the day of an instant in the time zone of the payout. */
@@ -161,6 +164,7 @@ export async function payoutOf<B extends PayoutBasis>(
     dayInWords: (day) => dayInWords(day, yearOf(payday.pay_date)),
     dayOf: (instant) => dayIn(basis.time_zone, instant),
     shares: await sharesByEmployee(db, earlier, only),
+    isAnyAssigned: await isAnyAssignedAfter(db, 0),
   };
 }
 
