@@ -86,6 +86,11 @@ export function timelineOf<V extends Ordered & Span & Election>(versions: readon
 export function erasedStarts<V extends Ordered & Span & Contributions>(
   versions: readonly V[],
 ): ErasedStart<V>[] {
+  let lastStart = '';
+  for (const { starts_on } of versions)
+    if (starts_on !== null && starts_on > lastStart) lastStart = starts_on;
+  // Most often no window ends before another one starts.
+  if (versions.every(({ ends_on }) => ends_on === null || ends_on >= lastStart)) return [];
   const latest = new Map<string, V>();
   for (const version of versions) {
     const { starts_on } = version;

@@ -99,11 +99,9 @@ async function readPage(
   const payees = await payeesOf(db, computation, ids, read);
   const employees = payees.map((payee): RunEmployee => {
     const inPrevious = previousRows.get(payee.employeeId)?.[0];
-    return {
-      ...payee,
-      ...jobOf(payee.employments, computation),
+    return Object.assign(payee, jobOf(payee.employments, computation), {
       inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
-    };
+    });
   });
   // Most employees stay.
   const leaving = employees.filter(

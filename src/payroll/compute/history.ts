@@ -24,10 +24,14 @@ export function historyFrom(
 ): History {
   const first = versions[0] as RunVersion;
   const timeline = timelineOf(versions);
-  const counting = endedBy(timeline.counting, replacementOf(first, successors));
+  const replacement = replacementOf(first, successors);
   return {
-    ...{ deductionId: first.deduction_id, versions, assignments, successors },
-    timeline: { ...timeline, counting },
+    deductionId: first.deduction_id,
+    versions,
+    assignments,
+    successors,
+    timeline:
+      replacement === null ? timeline : { ...timeline, counting: endedBy(timeline.counting, replacement) },
   };
 }
 
