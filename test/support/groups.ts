@@ -11,8 +11,10 @@ import { fileURLToPath } from 'node:url';
 import { TAP_FOLDER } from './kept.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Few, so that the last processes end at about the same time. */
-const FILES_PER_GROUP = 8;
+/** Many, because each process loads tap and most of the code, but the last ones must end at about the same time. */
+const FILES_PER_GROUP = 16;
+/** What takes longest, so that no process begins late and runs on alone. */
+const FIRST = ['test/simulation/', 'test/package', 'test/console/', 'test/end-to-end/', 'test/cli/'];
 /** A file that moves the tests of its process to PostgreSQL. */
 const ON_POSTGRES = /use(Own)?Postgres\(/;
 
@@ -20,11 +22,11 @@ const [text = ''] = process.argv.slice(2);
 const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/faults/**'] })
   .map((file) => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }))
   .filter(({ source }) => source.includes(text))
-  .sort((one, other) => (one.file < other.file ? -1 : 1));
+  .sort((one, other) => orderOf(one.file) - orderOf(other.file) || (one.file < other.file ? -1 : 1));
 const namesOf = (isOnPostgres: boolean) =>
   files.filter(({ source }) => ON_POSTGRES.test(source) === isOnPostgres).map(({ file }) => file);
 const together = namesOf(false);
-// The files on PostgreSQL share a server, and begin first because they take longest.
+// The files on PostgreSQL share a server, and begin first because they wait for it most.
 const groups = [namesOf(true)];
 for (let from = 0; from < together.length; from += FILES_PER_GROUP)
   groups.push(together.slice(from, from + FILES_PER_GROUP));
@@ -32,10 +34,16 @@ for (let from = 0; from < together.length; from += FILES_PER_GROUP)
 const folder = join(TAP_FOLDER, 'groups');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-for (const [first, ...others] of groups) {
+for (const [index, [first, ...others]] of groups.entries()) {
   if (first === undefined) continue;
-  const name = first.replaceAll('/', '-');
+  // Tap runs files in the order of their names.
+  const name = `${String(index).padStart(2, '0')}-${first.replaceAll('/', '-')}`;
   const imports = [first, ...others].map((file) => `t.comment('${file}');\nawait import('../../${file}');\n`);
   writeFileSync(join(folder, name), `import t from 'tap';\n${imports.join('')}`);
   console.log(relative(ROOT, join(folder, name)));
+}
+
+function orderOf(file: string): number {
+  const index = FIRST.findIndex((start) => file.startsWith(start));
+  return index === -1 ? FIRST.length : index;
 }
