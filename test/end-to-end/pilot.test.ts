@@ -2,15 +2,17 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { adoptSending } from '../../src/operations/pilot.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
-import { here, jsonOf, type Variables } from '../cli/harness.ts';
+import { here, jsonOf, type Variables, withDatabase } from '../cli/harness.ts';
 import { address, newHire } from '../contract/samples.ts';
+import { open } from '../database/scratch.ts';
+import { owing } from '../outbox/parts.ts';
 import { allSent, report } from '../support/disagreements.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/memory.ts';
 import type { Variables as Settings } from '../support/settings.ts';
-import { start } from '../support/sidecar.ts';
 import { type Instance, type Stage, setStage, syncIn } from '../support/stage.ts';
 
 const EMPLOYER = 'maple-bakery';
@@ -139,43 +141,42 @@ onEitherEngine('nothing is sent in a pilot by any process, and nothing of it aft
   t.match(await command(t, second, 'sending', 'on', '--yes'), { code: 1, stderr: /Sending is on/ });
 });
 
-t.test('a pilot starts only on a database that delivered nothing, and once', async (t) => {
-  const stage = await setPilot(t);
-  await stage.sidecar.end('SIGTERM');
-  t.equal((await command(t, stage, 'sending', 'on', '--yes')).code, 0);
-  const refusal = async (variables: Settings) => {
-    const started = start(t, { ...stage.variables, ...variables });
-    t.equal(await started.ended, 1);
-    return started.output();
-  };
-  t.match(await refusal({}), /SENDING is off, but the pilot of this database ended on \d{4}-\d\d-\d\d/);
-  const diagnosed = await command(t, stage, 'doctor');
-  t.match(diagnosed, {
-    code: 1,
-    stdout: /FAIL +sending: SENDING is off, but the pilot of this database ended/,
-  });
-  t.match(await refusal({ SENDING: undefined }), /BENEFITS_API_KEY is not set/);
+/** Starts the pilot of a database, as a sidecar does with `SENDING=off`. Returns whether sending is off. */
+function adopt(db: Db, sending: 'off' | 'on' = 'off'): Promise<boolean> {
+  const benefits = { apiKey: 'key', apiKeyFile: null, baseUrl: '' };
+  return adoptSending(db, { sending, benefits }, async () => new Date());
+}
 
-  const live = await setStage(t);
-  await live.simulator.requestCensus(EMPLOYER);
-  const change = await report(live.api, 'demographic', move('1 First Street'));
-  await eventually('it is delivered', () => live.api.get(`/v1/employee-changes/${change.changeId}`), {
-    state: 'delivered',
+t.test('a database has one pilot', async (t) => {
+  const { db, env, cli } = await withDatabase(t);
+  t.equal(await adopt(db), true);
+  t.equal((await cli('sending on --yes')).code, 0);
+  const ended = /SENDING is off, but the pilot of this database ended/;
+  const off = { ...env, SENDING: 'off' };
+  t.match(await here(t, off, ['serve']), {
+    code: 1,
+    stderr: new RegExp(`${ended.source} on \\d{4}-\\d\\d-\\d\\d`),
   });
-  await live.sidecar.end('SIGTERM');
-  const started = start(t, { ...live.variables, SENDING: 'off' });
-  t.equal(await started.ended, 1);
-  t.match(started.output(), /SENDING is off, but requests of this database were delivered/);
+  const failed = new RegExp(`FAIL +sending: ${ended.source}`);
+  t.match(await here(t, off, ['doctor']), { code: 1, stdout: failed });
+  const { BENEFITS_API_KEY: _, ...without } = env;
+  t.match(await here(t, without, ['serve']), { code: 1, stderr: /BENEFITS_API_KEY is not set/ });
+});
+
+t.test('a pilot does not start on a database that delivered something', async (t) => {
+  const { db, loop } = await owing(t, (response) => response.writeHead(200).end('{}'));
+  await loop.runOnce();
+  await t.rejects(adopt(db), { message: /SENDING is off, but requests of this database were delivered/ });
+  t.equal(await adopt(db, 'on'), false);
 });
 
 t.test('a restored backup of a pilot is in the pilot', async (t) => {
-  const stage = await setPilot(t);
-  const file = join(stage.folder, 'pilot.db');
-  t.equal((await command(t, stage, 'backup', file)).code, 0);
-  const settings = { SENDING: undefined, DATABASE_URL: `sqlite:${stage.folder}/restored.db` };
-  const restored = await stage.another(settings);
-  const done = await command(t, restored, 'restore', file);
+  const { db, env, cli } = await withDatabase(t);
+  await adopt(db);
+  const file = join(t.testdirName, 'pilot.db');
+  t.equal((await cli(`backup ${file}`)).code, 0);
+  const url = `sqlite:${t.testdirName}/restored.db`;
+  const done = await here(t, { ...env, DATABASE_URL: url }, ['restore', file]);
   t.match(done, { code: 0, stderr: /from a pilot: nothing is sent until "benefits-sidecar sending on"/ });
-  await restored.start();
-  t.equal(startLine(restored).sending, 'off');
+  t.equal(await adopt(open(t, url), 'on'), true);
 });
