@@ -14,7 +14,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Many, because each process loads tap and most of the code, but the last ones must end at about the same time. */
 const FILES_PER_GROUP = 16;
 /** What takes longest, so that no process begins late and runs on alone. */
-const FIRST = ['test/simulation/', 'test/package', 'test/console/', 'test/end-to-end/', 'test/cli/'];
+const FIRST = ['test/package', 'test/console/', 'test/end-to-end/', 'test/cli/'];
+/** Alone, because files that load meanwhile use random values and timers of the process, which the simulation replaces. */
+const SIMULATION = 'test/simulation/';
 /** A file that moves the tests of its process to PostgreSQL. */
 const ON_POSTGRES = /use(Own)?Postgres\(/;
 
@@ -23,11 +25,12 @@ const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/faults/
   .map((file) => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }))
   .filter(({ source }) => source.includes(text))
   .sort((one, other) => orderOf(one.file) - orderOf(other.file) || (one.file < other.file ? -1 : 1));
-const namesOf = (isOnPostgres: boolean) =>
-  files.filter(({ source }) => ON_POSTGRES.test(source) === isOnPostgres).map(({ file }) => file);
-const together = namesOf(false);
+const isOnPostgres = ({ source }: { source: string }) => ON_POSTGRES.test(source);
+const isSimulation = ({ file }: { file: string }) => file.startsWith(SIMULATION);
+const namesOf = (wanted: typeof files) => wanted.map(({ file }) => file);
+const together = namesOf(files.filter((file) => !isOnPostgres(file) && !isSimulation(file)));
 // The files on PostgreSQL share a server, and begin first because they wait for it most.
-const groups = [namesOf(true)];
+const groups = [namesOf(files.filter(isOnPostgres)), namesOf(files.filter(isSimulation))];
 for (let from = 0; from < together.length; from += FILES_PER_GROUP)
   groups.push(together.slice(from, from + FILES_PER_GROUP));
 
