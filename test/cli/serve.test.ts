@@ -20,106 +20,92 @@ function served(t: Parameters<typeof here>[0]): Variables {
   return { ...environment(t), ...own, BENEFITS_BASE_URL: 'http://192.0.2.1/api' };
 }
 
-/** Returns the port in a log line. */
-const RECEIVING = /"address":"http:\/\/127\.0\.0\.1:(\d+)".*"receiving webhooks"/;
 const READY = /"private listener ready"/;
 
-t.test('serve runs until SIGTERM while commands work, and then exits with 0', async (t) => {
-  const env = served(t);
+t.test('a sidecar that serves', async (t) => {
+  const ports = { RECEIVER_PORT: String(await lastingPort()), API_PORT: String(await lastingPort()) };
+  const env = { ...served(t), ...ports };
   const serving = start(t, env, ['serve']);
-  const [, port] = await serving.shows(RECEIVING);
-  await serving.shows(READY);
-  t.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
+  const receiver = `http://127.0.0.1:${ports.RECEIVER_PORT}`;
 
-  const replayed = await hereDev(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
-  t.equal(replayed.code, 0);
-  const token = await here(t, env, ['token', 'create', '--name', 'second', '--scope', 'all']);
-  t.equal(token.code, 0);
-  const reprocessed = await here(t, env, ['events', 'reprocess', '--state', 'applied', '--json']);
-  t.equal(reprocessed.code, 0);
-  const listed = await execute(t, env, ['deductions', 'list', '--json']);
-  t.equal(jsonOf(listed).data.length > 0, true);
-
-  const second = await execute(t, env, ['serve']);
-  t.match(second, { code: 1, stderr: /^benefits-sidecar: another process already serves .*\n$/ });
-
-  serving.child.kill('SIGTERM');
-  const ended = await serving.ended;
-  t.match(ended, { code: 0, signal: null, stderr: '' });
-  t.match(ended.stdout, /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
-  t.match(ended.stdout, /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/, 'plain http in sandbox');
-  t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is intact');
-});
-
-t.test('the public listener is ready only once the private one accepts', async (t) => {
-  const [receiver, api] = [await lastingPort(), await lastingPort()];
-  const ports = { RECEIVER_PORT: String(receiver), API_PORT: String(api) };
-  const { ended } = start(t, { ...served(t), ...ports }, ['serve']);
-  const statusOf = (port: number) =>
-    fetch(`http://127.0.0.1:${port}/readyz`).then(
-      ({ status }) => status,
-      () => 0,
-    );
-  let isEnded = false;
-  void ended.then(() => (isEnded = true));
-  while (!isEnded && (await statusOf(receiver)) !== 200);
-  t.equal(await statusOf(api), 200);
-});
-
-t.test('events list --follow prints deliveries, and refused ones by cause', async (t) => {
-  const env = served(t);
-  const serving = start(t, env, ['serve']);
-  const [, port] = await serving.shows(RECEIVING);
-  await serving.shows(READY);
-  const following = start(t, env, ['events', 'list', '--follow']);
-  const url = `http://127.0.0.1:${port}/hooks`;
-  // Until it follows, deliveries are not printed.
-  let isPrinted = false;
-  const printed = following.shows(/deliver(y|ies) to another path/).then(() => {
-    isPrinted = true;
+  await t.test('its public listener is ready only once the private one accepts', async (t) => {
+    const statusOf = (address: string) =>
+      fetch(`${address}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await eventually('it is ready', () => statusOf(receiver), 200);
+    t.equal(await statusOf(`http://127.0.0.1:${ports.API_PORT}`), 200);
+    await serving.shows(READY);
   });
-  const refusedAndPrinted = async () => {
-    await fetch(url, { method: 'POST', body: 'secret content' });
-    return isPrinted;
-  };
-  await eventually('a refused request is printed', refusedAndPrinted, true);
-  await printed;
-  const body = '{"event_type":"moon.landed","data":{}}';
-  const headers = signEvent(WEBHOOK_SECRET, 'msg_followed', new Date(), body);
-  await fetch(`http://127.0.0.1:${port}//webhooks/`, { method: 'POST', headers, body });
-  await following.shows(/ {2}msg_followed {2}moon.landed {2}ignored {2}/);
-  following.child.kill('SIGINT');
-  t.match(await following.ended, { code: 0, signal: null });
-  serving.child.kill('SIGTERM');
-  const { stdout } = await serving.ended;
-  t.match(stdout, /"level":"warn".*"count":1,"cause":"1 path".*"webhook deliveries were refused"/);
-  t.notMatch(stdout, 'secret content');
-});
 
-t.test('SIGINT ends serve with 0 after requests in flight are stored and acknowledged', async (t) => {
-  const env = served(t);
-  const serving = start(t, env, ['serve']);
-  const [, port] = await serving.shows(RECEIVING);
-  await serving.shows(READY);
+  await t.test('commands work meanwhile, and another sidecar is refused', async (t) => {
+    const replayed = await hereDev(t, env, ['replay', FIXTURES]);
+    t.equal(replayed.code, 0);
+    const token = await here(t, env, ['token', 'create', '--name', 'second', '--scope', 'all']);
+    t.equal(token.code, 0);
+    const reprocessed = await here(t, env, ['events', 'reprocess', '--state', 'applied', '--json']);
+    t.equal(reprocessed.code, 0);
+    const listed = await execute(t, env, ['deductions', 'list', '--json']);
+    t.equal(jsonOf(listed).data.length > 0, true);
+    const second = await execute(t, env, ['serve']);
+    t.match(second, { code: 1, stderr: /^benefits-sidecar: another process already serves .*\n$/ });
+  });
 
-  const body = '{"id":"evt_1","event_type":"of.no.interest","data":{}}';
-  const delivery = request(`http://127.0.0.1:${port}/webhooks`, {
-    method: 'POST',
-    headers: {
-      ...signEvent(WEBHOOK_SECRET, 'msg_in_flight', new Date(), body),
-      'content-length': body.length,
-      expect: '100-continue',
+  await t.test('events list --follow prints deliveries, and refused ones by cause', async (t) => {
+    const following = start(t, env, ['events', 'list', '--follow']);
+    // Until it follows, deliveries are not printed.
+    let isPrinted = false;
+    const printed = following.shows(/deliver(y|ies) to another path/).then(() => {
+      isPrinted = true;
+    });
+    const refusedAndPrinted = async () => {
+      await fetch(`${receiver}/hooks`, { method: 'POST', body: 'secret content' });
+      return isPrinted;
+    };
+    await eventually('a refused request is printed', refusedAndPrinted, true);
+    await printed;
+    const body = '{"event_type":"moon.landed","data":{}}';
+    const headers = signEvent(WEBHOOK_SECRET, 'msg_followed', new Date(), body);
+    await fetch(`${receiver}//webhooks/`, { method: 'POST', headers, body });
+    await following.shows(/ {2}msg_followed {2}moon.landed {2}ignored {2}/);
+    following.child.kill('SIGINT');
+    t.match(await following.ended, { code: 0, signal: null });
+  });
+
+  await t.test('SIGINT ends it with 0 after requests in flight are stored and acknowledged', async (t) => {
+    const body = '{"id":"evt_1","event_type":"of.no.interest","data":{}}';
+    const delivery = request(`${receiver}/webhooks`, {
+      method: 'POST',
+      headers: {
+        ...signEvent(WEBHOOK_SECRET, 'msg_in_flight', new Date(), body),
+        'content-length': body.length,
+        expect: '100-continue',
+      },
+    });
+    delivery.flushHeaders();
+    await once(delivery, 'continue');
+    serving.child.kill('SIGINT');
+    await serving.shows(/"stopping"/);
+    delivery.end(body);
+    const [answer] = (await once(delivery, 'response')) as [IncomingMessage];
+    t.equal(answer.statusCode, 204);
+    const ended = await serving.ended;
+    t.match(ended, { code: 0, signal: null, stderr: '' });
+    t.match(ended.stdout, /"reason":"SIGINT".*stopping[\s\S]*stopped/);
+    const [newest] = jsonOf(await here(t, env, ['events', 'list', '--json'])).data;
+    t.match(newest, { id: 'msg_in_flight' });
+  });
+
+  await t.test(
+    'its log warns of plain HTTP in sandbox, and counts refused deliveries by cause',
+    async (t) => {
+      const { stdout } = await serving.ended;
+      t.match(stdout, /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/);
+      t.match(stdout, /"level":"warn".*"count":1,"cause":"1 path".*"webhook deliveries were refused"/);
+      t.notMatch(stdout, 'secret content');
     },
-  });
-  delivery.flushHeaders();
-  await once(delivery, 'continue');
-  serving.child.kill('SIGINT');
-  await serving.shows(/"stopping"/);
-  delivery.end(body);
-  const [answer] = (await once(delivery, 'response')) as [IncomingMessage];
-  t.equal(answer.statusCode, 204);
-  t.match(await serving.ended, { code: 0, signal: null });
-  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ id: 'msg_in_flight' }]);
+  );
 });
 
 t.test('a port in use prevents the start with one line', async (t) => {
