@@ -1,4 +1,4 @@
-/** Ids that differ only by what spreadsheets and people change: zeros at the front, blanks at the ends, case and width. */
+/** Ids that differ only by what spreadsheets and people change: zeros at the front, blanks at the ends, case, width and `.0`. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isOneOf, isOneOfOrAny, piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -9,12 +9,13 @@ export function nearKey(id: string): string {
   return written(id).toLowerCase();
 }
 
-/** Returns an id in normal width, without blanks at its ends, leading zeros, and the marks `'` and `="…"` of spreadsheets. */
+/** Returns an id in normal width, without blanks at its ends, leading zeros, and the marks `'`, `="…"` and `.0` of spreadsheets. */
 function written(id: string): string {
   return id
     .normalize('NFKC')
     .trim()
     .replace(/^'|^="(.*)"$/, '$1')
+    .replace(/^(\d+)\.0+$/, '$1')
     .replace(/^0+(?=.)/, '');
 }
 

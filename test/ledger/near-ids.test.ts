@@ -7,7 +7,9 @@ import { employment } from '../support/payroll.ts';
 
 const test = onEitherEngine.with(scratch);
 
-test('an id that lost its zeros, case, blanks or width is found at its employer', async (t, { db }) => {
+test('an id that lost its zeros, case, blanks or width, or became a decimal, is found at its employer', async (t, {
+  db,
+}) => {
   const at = (employer_id: string, ...ids: string[]) => ids.map((id) => employment(id, { employer_id }));
   const facts = [...at('a', '123', '00045', 'e-7', '6', 'Emp-9 ', 'Ｋ１'), ...at('b', '0008', '6')];
   const source = { source: 'census', source_id: 'census-1' } as const;
@@ -23,6 +25,8 @@ test('an id that lost its zeros, case, blanks or width is found at its employer'
     'K1',
     'ｋ１',
     '45',
+    '45.0',
+    '45.5',
     'E-7',
     '0e-7',
     ' 6 ',
@@ -42,6 +46,7 @@ test('an id that lost its zeros, case, blanks or width is found at its employer'
     K1: 'Ｋ１',
     ｋ１: 'Ｋ１',
     '45': '00045',
+    '45.0': '00045',
     'E-7': 'e-7',
     '0e-7': 'e-7',
     ' 6 ': '6',
