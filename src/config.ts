@@ -45,6 +45,7 @@ export type Config = {
   readonly retention: RetentionConfig;
   /** The time zone whose days are today and dates of receipt. */
   readonly timeZone: string;
+  readonly auditHeads: AuditHeads;
   readonly logLevel: LogLevel;
 };
 
@@ -63,6 +64,11 @@ export type CensusConfig = {
 };
 /** The age at which data is deleted. Null: never. */
 export type RetentionConfig = { readonly eventsMs: number | null; readonly requestsMs: number | null };
+/** Where signed heads of the audit chain are kept. */
+export type AuditHeads =
+  | { readonly to: 'log' }
+  | { readonly to: 'off' }
+  | { readonly to: 'file'; readonly path: string };
 export type DataKey = { readonly id: string; readonly key: Uint8Array };
 export type Listener = { readonly host: string; readonly port: number };
 export type CensusSource =
@@ -97,6 +103,7 @@ export function readConfig(env: Environment): Config {
     silentAfterMs: readSilence(env),
     retention: readRetention(env),
     timeZone: readTimeZone(env),
+    auditHeads: readAuditHeads(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
 }
@@ -254,6 +261,14 @@ export function readRetention(env: Environment): RetentionConfig {
     eventsMs: kept(env, 'RETENTION_EVENTS'),
     requestsMs: kept(env, 'RETENTION_REQUESTS'),
   });
+}
+
+export function readAuditHeads(env: Environment): AuditHeads {
+  const name = 'AUDIT_HEADS';
+  const text = given(env, name) ?? 'log';
+  if (text === 'log' || text === 'off') return Object.freeze({ to: text });
+  if (/^file:./.test(text)) return Object.freeze({ to: 'file', path: text.slice('file:'.length) });
+  throw configError(name, 'must be log, off, or file:PATH, such as file:/var/log/audit-heads.ndjson');
 }
 
 function kept(env: Environment, name: string): number | null {

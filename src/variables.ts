@@ -146,6 +146,10 @@ export const VARIABLES = {
     meaning:
       'The zone whose days are today and the dates of receipt, such as `America/New_York`. The database stores it at the first start.',
   },
+  AUDIT_HEADS: {
+    default: '`log`',
+    meaning: 'Where signed heads of the audit records are kept: `log`, `off`, or `file:PATH`.',
+  },
   LOG_LEVEL: { default: '`info`', meaning: '`debug`, `info`, `warn` or `error`.' },
 } as const satisfies Readonly<Record<string, Variable>>;
 export type VariableName = keyof typeof VARIABLES;

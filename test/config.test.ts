@@ -29,6 +29,7 @@ t.test('optional variables have defaults', async (t) => {
     silentAfterMs: 35 * 86_400_000,
     retention: { eventsMs: null, requestsMs: null },
     timeZone: 'UTC',
+    auditHeads: { to: 'log' },
     logLevel: 'info',
   });
 });
@@ -71,6 +72,7 @@ t.test('every variable can be set', async (t) => {
     RETENTION_EVENTS: '400d',
     RETENTION_REQUESTS: '48h',
     TIME_ZONE: 'America/New_York',
+    AUDIT_HEADS: 'file:/srv/heads.ndjson',
     LOG_LEVEL: 'error',
   });
   t.strictSame(config, {
@@ -115,6 +117,7 @@ t.test('every variable can be set', async (t) => {
     silentAfterMs: 7 * 86_400_000,
     retention: { eventsMs: 400 * 86_400_000, requestsMs: 2 * 86_400_000 },
     timeZone: 'America/New_York',
+    auditHeads: { to: 'file', path: '/srv/heads.ndjson' },
     logLevel: 'error',
   });
 });

@@ -38,6 +38,7 @@ export type Parts = ReadinessLimits &
     | 'mayFetch'
     | 'wakeApply'
     | 'wakeSend'
+    | 'keepHead'
   > & {
     /** Applies pending events, unless a running sidecar does. Returns whether it did. Only on the command line. */
     readonly applyPending?: () => Promise<boolean>;

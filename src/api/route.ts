@@ -80,6 +80,8 @@ export type ApiParts = ReadinessLimits & {
   readonly wakeApply: () => void;
   /** Called when a request to the benefits service may be due. */
   readonly wakeSend: () => void;
+  /** Keeps the signed head of the audit records. Never rejects. */
+  readonly keepHead: () => Promise<void>;
   /** Ends the process after a storage failure that no retry can fix. */
   readonly onFatal: (error: unknown) => void;
 };

@@ -11,16 +11,19 @@ import {
   performFiles,
 } from '../api/operation.ts';
 import { createParts } from '../api/parts.ts';
-import { readCensus, readDatabaseUrl, readDataKeys, readReadinessLimits } from '../config.ts';
+import { readAuditHeads, readCensus, readDatabaseUrl, readDataKeys, readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
+import { codeOf, isAppError } from '../errors.ts';
 import type { OpenRows } from '../formats/rows.ts';
+import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { readClockState } from '../operations/clock-check.ts';
 import { SCOPES, type Scope } from '../security/scopes.ts';
-import type { Log } from '../telemetry/log.ts';
+import type { Log, LogFields } from '../telemetry/log.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context, DatabaseContext } from './command.ts';
 import { failed } from './failure.ts';
 import { addressOf } from './operation-failure.ts';
+import { printable } from './output.ts';
 
 /** The ways to perform an operation. Both throw the operation's refusal. */
 export type Performers = {
@@ -96,6 +99,7 @@ function partsOf(context: DatabaseContext): Parts {
   return createParts(settings, {
     ...{ db, now, sharedNow, log: SILENT, firstToken: null },
     clockWarning: () => readClockState(db, { now, sharedNow }),
+    keepHead: () => keepHead(context),
     receiving: async () => {
       throw failed('deliveries are counted by the sidecar that receives them, not by commands');
     },
@@ -107,4 +111,18 @@ function partsOf(context: DatabaseContext): Parts {
     },
     wakeSend() {},
   });
+}
+
+/** Appends the signed head to the file of `AUDIT_HEADS`. A running sidecar writes it to its log within a minute. */
+async function keepHead({ db, env, out, now }: DatabaseContext): Promise<void> {
+  const noteFailure = (why: string) =>
+    out.note(`The run is final, but its head could not be written to AUDIT_HEADS (${printable(why)}).`);
+  try {
+    const auditHeads = readAuditHeads(env);
+    if (auditHeads.to !== 'file') return;
+    const log = { ...SILENT, error: ({ code }: LogFields) => noteFailure(String(code)) };
+    await createHeadKeeper({ db, now, log, auditHeads, dataKeys: readDataKeys(env) }).keep();
+  } catch (error) {
+    noteFailure(isAppError(error, 'CONFIG') ? error.message : codeOf(error));
+  }
 }

@@ -20,6 +20,7 @@ import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { readMark } from '../operations/activity.ts';
+import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
@@ -77,6 +78,9 @@ export function createServing(config: Config, parts: ServingParts) {
     latestStored: parts.latestStored,
   });
 
+  const { auditHeads, dataKeys } = config;
+  const heads = createHeadKeeper({ db, now, log, auditHeads, dataKeys });
+
   // Send.
   const client = createClient(config.benefits, VERSION, now, parts.transport);
   const { maxAgeMs } = config.census;
@@ -126,7 +130,7 @@ export function createServing(config: Config, parts: ServingParts) {
     },
   });
 
-  const api = createServedApi(config, parts, { db, wakeSend, wakeApply, counts, watch, clock });
+  const api = createServedApi(config, parts, { db, wakeSend, wakeApply, counts, watch, heads, clock });
 
   const loops: Promise<unknown>[] = [];
   let stopCheckpoints = () => {};
@@ -147,6 +151,7 @@ export function createServing(config: Config, parts: ServingParts) {
         listenForWakes(databaseUrl, (loop) => wake[loop](), signal),
         finishRosterUpdates(db, encryptor, clocks, log),
         clock.run(signal),
+        heads.run(signal),
         runRetention(
           { db, databaseUrl, retention, sharedNow, clockWarning: clock.warning, log, failed },
           signal,
@@ -158,6 +163,7 @@ export function createServing(config: Config, parts: ServingParts) {
     async stop(closeApi: () => Promise<void>): Promise<void> {
       stopping.abort();
       await Promise.all([closeApi(), ...loops]);
+      await heads.keep();
       stopCheckpoints();
       watch.stop();
       await client.close();
@@ -172,12 +178,13 @@ type Served = {
   wakeApply: () => void;
   counts: ReturnType<typeof createPrivateCounts>;
   watch: ReturnType<typeof watchThread>;
+  heads: ReturnType<typeof createHeadKeeper>;
   clock: ReturnType<typeof createClockCheck>;
 };
 
 /** Creates the API with the console. */
 function createServedApi(config: Config, parts: ServingParts, served: Served) {
-  const { db, wakeSend, wakeApply, counts, watch, clock } = served;
+  const { db, wakeSend, wakeApply, counts, watch, heads, clock } = served;
   const { log, clocks, hasCensusFunction, failed } = parts;
   const { now, sharedNow, elapsed } = clocks;
   const { token: firstToken, proxies } = config.api;
@@ -191,6 +198,7 @@ function createServedApi(config: Config, parts: ServingParts, served: Served) {
         wakeApply();
         void wakeSidecars(db, 'apply');
       },
+      keepHead: heads.keep,
     }),
     ...(hasCensusFunction && { censusFrom: 'function', mayFetch: async () => true }),
     ...{ elapsed, signIn, proxies, counts, onFatal: failed },

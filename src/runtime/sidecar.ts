@@ -6,6 +6,7 @@ import { holdServeLock } from '../database/open.ts';
 import { configError } from '../environment.ts';
 import type { Downstream } from '../inbox/receiver.ts';
 import { assertTypes } from '../notifications/types.ts';
+import { assertAppendable } from '../operations/audit-heads.ts';
 import { assertRoles } from '../security/claims.ts';
 import type { Log } from '../telemetry/log.ts';
 import { systemClocks } from './clocks.ts';
@@ -47,6 +48,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   }
   if (config.signIn.provider !== null) assertRoles(config.signIn.provider);
   if (config.notify !== null) assertTypes(config.notify);
+  await assertAppendable(config.auditHeads);
   for (const reason of plainHttpVariables(config)) {
     log.warn(
       { reason },

@@ -158,7 +158,7 @@ async function verifyReferences(db: Db, on: Verifying): Promise<void> {
 }
 
 /** Returns the hashes of records, by id. */
-async function hashesOf(db: Db, recordIds: readonly number[]): Promise<Map<number, string>> {
+export async function hashesOf(db: Db, recordIds: readonly number[]): Promise<Map<number, string>> {
   if (recordIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('audit_records')

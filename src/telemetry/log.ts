@@ -29,6 +29,9 @@ export type LogFields = Partial<{
   token: string;
   session: string;
   audit_head: string;
+  signed_at: string;
+  key_id: string;
+  signature: string;
 }>;
 
 export type Log = Record<

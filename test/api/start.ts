@@ -91,6 +91,7 @@ export async function start(
     wakeSend: () => {
       woken.send += 1;
     },
+    keepHead: async () => {},
     onFatal: (error) => t.fail('nothing fatal happens', { error }),
     ...replaced,
   };

@@ -90,6 +90,7 @@ t.test('a folder in place of a file is named', async (t) => {
     ['import deductions', rows],
     ['census stage --employer e', rows],
     ['census stage --employer e', census, organization],
+    ['audit verify --heads', folder('heads')],
     ['restore --yes', folder('backup')],
   ];
   for (const [command, path, named = path] of commands) {
@@ -114,7 +115,7 @@ const FAILURES: Record<string, readonly [changed: Record<string, string>, comman
   '^benefits-sidecar: DATABASE_URL must be': [{ DATABASE_URL: 'mysql://x' }, 'events list'],
   'there is no database at .*sidecar.db: .*migrate': [{}, 'deductions list'],
   '/no/such.json does not exist': [{}, 'census validate /no/such.json'],
-  'DATA_KEYS entry 1 must be': [{ DATA_KEYS: 'k1:short' }, 'serve'],
+  'DATA_KEYS entry 1 must be': [{ DATA_KEYS: 'k1:short' }, 'audit keys'],
 };
 t.test('a failure prints one line, and LOG_LEVEL=debug adds the stack', async (t) => {
   const env = environment(t);

@@ -115,14 +115,13 @@ export const finalizePayrollRun = operation({
       finalizeChecked(db, params.run_id, finalizing),
     );
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
-    return new Answer(run, { headers: runHeaders(run), isUnchanged: outcome === 'repeated' });
+    const isUnchanged = outcome === 'repeated';
+    if (!isUnchanged) await parts.keepHead();
+    return new Answer(run, { headers: runHeaders(run), isUnchanged });
   },
   logs: (_call, run) => {
     const how = run.accept_reason === null ? '' : ' with accepted findings';
-    return [
-      { ...fieldsOf(run), audit_head: run.audit_head ?? undefined },
-      `a payroll run was finalized${how}`,
-    ];
+    return [fieldsOf(run), `a payroll run was finalized${how}`];
   },
 });
 
