@@ -228,6 +228,7 @@ function sumsOf(
       continue;
     }
     addTo(sums, keyOf(employeeId, names, line), { member, employer: 0n });
+    if (employer === 0n && line.employer_payroll_code === null) continue;
     const ofEmployer = keyOf(employeeId, names, { ...line, payroll_code: line.employer_payroll_code });
     addTo(sums, ofEmployer, { member: 0n, employer });
   }

@@ -130,6 +130,13 @@ test('each invalid row is named before any line is read', async (t, db) => {
   t.strictSame(empty, ['lines: must have at least 1 element']);
 });
 
+test('with a code for each side, an employer that pays nothing has no row', async (t, db) => {
+  const line = recordOf({ payroll_code: 'MED', member_amount: '7.00', employer_amount: '0.00' });
+  const run = { employerId: EMPLOYER, pages: pagesOf(line) };
+  const rows = rowsOf({ employee_id: 'emp-1', payroll_code: 'MED', member_amount: '7.00' });
+  t.strictSame(counts(await auditRun(db, run, rows, { isBySide: () => true })), [1, 0, 0, 0, 0]);
+});
+
 test('more rows than the limit are rejected without reading all', async (t, db) => {
   let given = 0;
   function* many() {
