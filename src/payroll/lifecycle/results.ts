@@ -28,7 +28,12 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
     return viewComputed(await computeInTurn(body.employer_id, () => computeNow(db, stored.run_id, body)));
   }
   const basis = storedBasisOf(stored);
-  const outcome = frozenOutcomeOf(stored);
+  const {
+    accepted_checks,
+    approval_id: _approval,
+    acceptances_hash: _hash,
+    ...outcome
+  } = frozenOutcomeOf(stored);
   return {
     run: basis.run,
     plan: planOf(basis.run, basis.calendar),
@@ -37,7 +42,7 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
     totals: totalsOf(stored),
     etag: stored.etag as string,
     outcome,
-    acceptedChecks: outcome.accepted_checks,
+    acceptedChecks: accepted_checks,
   };
 }
 

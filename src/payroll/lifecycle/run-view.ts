@@ -1,16 +1,6 @@
 /** Payroll runs as the API and the command line show them: the fields with their descriptions, and their values. */
 import Type, { type Static } from 'typebox';
-import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import {
-  closed,
-  component,
-  day,
-  integer,
-  nullable,
-  nullableText,
-  oneOfDescribed,
-  text,
-} from '../../contract/fields.ts';
+import { closed, component, day, integer, nullable, nullableText, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
 import type { LineRecord } from '../calculation/line.ts';
@@ -18,9 +8,9 @@ import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
 import { storedBasisOf } from '../records/basis.ts';
 import { Run } from '../records/body.ts';
-import { frozenOutcomeOf, OpenItemSum, REASONS } from '../records/outcome.ts';
+import { frozenOutcomeOf, RunOutcome } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
-import { Comparison, Totals, totalsOf } from '../records/totals.ts';
+import { Totals, totalsOf } from '../records/totals.ts';
 import { readPolicies } from '../settings/policy.ts';
 import { type LineSight, markedLines, ShownLine } from './line-view.ts';
 import type { RunView } from './results.ts';
@@ -46,37 +36,8 @@ const COMPUTED = {
   etag: text(
     'Identifies the lines and the employees of the run. Send it as `If-Match` to finalize exactly these.',
   ),
-  employees: integer('The number of employees in the run, with or without a line.'),
   totals: Totals,
-  comparison: nullable(Comparison),
-  not_in_run: Type.Array(
-    closed({
-      employee_id: text('The employee.'),
-      reason: oneOfDescribed(
-        REASONS.filter((reason) => reason !== 'other_employer'),
-        'The first reason that applies.',
-      ),
-    }),
-    {
-      description:
-        'Employees of the employer with a deduction in effect who are not in a regular run and on no other pay schedule, up to 10,000. Empty for a preview that names its employees.',
-    },
-  ),
-  not_in_run_count: integer('The number of these employees.'),
-  on_other_schedules: Type.Array(
-    closed({
-      pay_frequency: oneOfDescribed(PAY_FREQUENCIES, 'Their pay frequency.'),
-      pay_group: nullableText('Their pay group.'),
-      employees: integer('The number of these employees.'),
-    }),
-    {
-      description:
-        'Employees with a deduction in effect who are not in a regular run because another pay schedule of the employer has their pay frequency and group.',
-    },
-  ),
-  open_items: Type.Array(OpenItemSum, {
-    description: 'What stays open of the items of the employees in the run, by kind.',
-  }),
+  ...RunOutcome.properties,
 };
 
 const LIFE = {
@@ -259,19 +220,13 @@ export async function viewPreview(
 }
 
 function computedFields({ plan, outcome, ...view }: RunView) {
-  const { employees, comparison, not_in_run, not_in_run_count, on_other_schedules, open_items } = outcome;
   return {
     pay_dates_used: plan.calendar?.map(({ pay_date }) => pay_date) ?? null,
     position: view.position,
     rules_version: view.rulesVersion,
     etag: view.etag,
-    employees,
     totals: view.totals,
-    comparison,
-    not_in_run,
-    not_in_run_count,
-    on_other_schedules,
-    open_items,
+    ...outcome,
   };
 }
 

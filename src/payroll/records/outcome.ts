@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, integer, nullable, oneOf, oneOfDescribed } from '../../contract/fields.ts';
+import { closed, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { PayrollRunTable } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { contentHash } from '../../security/facts.ts';
@@ -35,26 +35,36 @@ export type OpenItemSum = Static<typeof OpenItemSum>;
 
 /** The results of a run, apart from its lines and totals. */
 export const RunOutcome = closed({
-  employees: Type.Integer(),
+  employees: integer('The number of employees in the run, with or without a line.'),
   comparison: nullable(Comparison),
-  /** Employees with a deduction in effect who are not in the run and on no other pay schedule. */
   not_in_run: Type.Array(
     closed({
-      employee_id: Type.String(),
-      reason: oneOf(REASONS.filter((reason) => reason !== 'other_employer')),
+      employee_id: text('The employee.'),
+      reason: oneOfDescribed(
+        REASONS.filter((reason) => reason !== 'other_employer'),
+        'The first reason that applies.',
+      ),
     }),
+    {
+      description:
+        'Employees of the employer with a deduction in effect who are not in a regular run and on no other pay schedule, up to 10,000. Empty for a preview that names its employees.',
+    },
   ),
-  not_in_run_count: Type.Integer(),
-  /** Their number, without names, where another pay schedule of the employer has their frequency and group. */
+  not_in_run_count: integer('The number of these employees.'),
   on_other_schedules: Type.Array(
     closed({
-      pay_frequency: oneOf(PAY_FREQUENCIES),
-      pay_group: nullable(Type.String()),
-      employees: Type.Integer(),
+      pay_frequency: oneOfDescribed(PAY_FREQUENCIES, 'Their pay frequency.'),
+      pay_group: nullableText('Their pay group.'),
+      employees: integer('The number of these employees.'),
     }),
+    {
+      description:
+        'Employees with a deduction in effect who are not in a regular run because another pay schedule of the employer has their pay frequency and group.',
+    },
   ),
-  /** The open items of the employees after the run, by kind. */
-  open_items: Type.Array(OpenItemSum),
+  open_items: Type.Array(OpenItemSum, {
+    description: 'What stays open of the items of the employees in the run, by kind.',
+  }),
 });
 export type RunOutcome = Static<typeof RunOutcome>;
 
