@@ -7,6 +7,8 @@ import t, { type Test } from 'tap';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { calendarOf } from '../../src/dev/demo/pay-dates.ts';
 import { firstDifference, StepFailed, waitFor } from '../../src/dev/demo/stage.ts';
+import type { DeductionView } from '../../src/ledger/deduction-views.ts';
+import { dollars } from '../../src/money.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
@@ -38,6 +40,17 @@ async function exitCodeOf({ child }: Running): Promise<number | null> {
   return code;
 }
 
+/** Returns the API's list as rows of the table. */
+function rowsOf(states: readonly DeductionView[]): string[] {
+  return states
+    .map((state) => {
+      const amounts = [dollars(state.member_contribution), dollars(state.employer_contribution)];
+      const terms = [...amounts, state.period, state.effective_end?.slice(0, 10) ?? '-'];
+      return [state.employee_id, state.line_of_coverage, ...terms].join(' ');
+    })
+    .sort();
+}
+
 t.test('the demo shows every step in forty lines', async (t) => {
   const running = start(t, t.testdir());
   const { child, stdout } = running;
@@ -61,9 +74,14 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   const steps = text.match(/^\d\. /gm) ?? [];
   t.equal(steps.join(''), '1. 2. 3. 4. 5. 6. 7. 8. 9. ');
   t.match(text, `All ${STEPS} steps succeeded`);
+  const head =
+    /^Maple Bakery Inc \(maple-bakery\)\nemployee +coverage +employee pays +employer pays +period +ends$/m;
+  t.match(text, head);
+
   // Each step compares the amounts with its own: here is what only the text shows.
   for (const shown of [
     /maple-bakery: 3 runs, employees pay \$1,457\.70, the employer\s+\$3,189\.72\./,
+    'Not in the run: maple-bakery-005 (other_frequency).',
     /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +Paycheck of /,
   ])
     t.match(text, shown);
@@ -87,6 +105,10 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   for (const [, path] of curls) {
     const answer = await fetch(`${api}${path}`, { headers: { authorization: `Bearer ${token}` } });
     t.equal(answer.status, 200, String(path));
+    if (!path?.startsWith('/v1/deductions?')) continue;
+    const { data } = (await answer.json()) as { data: DeductionView[] };
+    const printed = [...text.matchAll(/^maple-bakery-\d{3} .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
+    t.strictSame(printed.sort(), rowsOf(data), 'the table equals the API response');
   }
   const docs = /In a browser: (\S+)/.exec(text)?.[1] ?? '';
   const authorization = `Basic ${Buffer.from(`anyone:${token}`).toString('base64')}`;

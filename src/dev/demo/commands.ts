@@ -1,11 +1,11 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 import { aborted, type Command, type Context } from '../../cli/command.ts';
 import { describeFailure } from '../../cli/failure.ts';
-import { type Output, printWrapped } from '../../cli/output.ts';
+import { type Output, printPairs, printWrapped } from '../../cli/output.ts';
 import { systemClock } from '../../clock.ts';
 import type { VersionView } from '../../ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../../payroll/lifecycle/run-view.ts';
-import { LEDGER_STEPS } from './ledger-steps.ts';
+import { LEDGER_STEPS, printLedger } from './ledger-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
 import { type Scene, type Stage, StepFailed, setStage } from './stage.ts';
 
@@ -15,7 +15,7 @@ export function addDemoCommand(program: Command): void {
     .records('none')
     .examples('demo', 'demo --once --verbose')
     .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
-    .option('--verbose', 'Show each event, run and line (default: only the results of each step)')
+    .option('--verbose', 'Show each event, run, line and deduction (default: only the results of each step)')
     .does(({ out, stopped }: Context, { once = false, verbose = false }: DemoFlags) =>
       runDemo({ once, verbose, out, signal: stopped() }),
     );
@@ -42,9 +42,11 @@ export async function runDemo({ once, verbose, out, signal, set = setStage }: De
   try {
     out.print(`${out.color('bold', 'benefits-sidecar demo: census upload, deductions, payroll runs')}\n`);
     if (!(await playDemo(out, stage, stopping, verbose))) return 1;
+    if (verbose) for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
     const seconds = ((performance.now() - began) / 1_000).toFixed(1);
     out.print(`\n${out.color('green', `All ${STEPS.length} steps succeeded in ${seconds} s.`)}`);
     if (once) return 0;
+    if (verbose) printAddresses(out, stage);
     await invite(out, stage);
     await aborted(stopping);
     if (signal.aborted) return 0;
@@ -89,6 +91,16 @@ function reasonOf(error: unknown): string {
     return `  It took longer than ${STEP_WITHIN_MS / 1_000} s.`;
   if (error instanceof DOMException) return '  It was stopped.';
   return `  ${describeFailure(error)}`;
+}
+
+function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
+  out.print('');
+  printPairs(out, {
+    'benefits service': `${simulator.url}, simulated`,
+    'payroll system': `${payroll.url}, simulated: ${[...censuses.keys()].join(' and ')}`,
+    sidecar: `${sidecar.receiver} for webhooks, ${sidecar.api} for payroll`,
+    'scratch folder': `${folder}, with its SQLite database`,
+  });
 }
 
 /** Prints commands for another terminal. The token is valid only for this demo. */

@@ -1,10 +1,10 @@
 /** The steps of the demo up to the ledger: censuses, deductions, and the comparison with the benefits service. */
 import type { CensusSync } from '../../census/sync-list.ts';
 import type { ReadinessReport } from '../../checks.ts';
-import { counted } from '../../cli/output.ts';
+import { type Column, counted, type Output, printTable } from '../../cli/output.ts';
 import type { Census } from '../../contract/census.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
-import { utcDay } from '../../contract/instant.ts';
+import { dayOf, utcDay } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/event-views.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-views.ts';
 import { dollars } from '../../money.ts';
@@ -276,3 +276,24 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
     `All ${ledger.length} deductions are equal in every field. All ${checks.length} readiness checks pass.`,
   );
 }
+
+export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {
+  const states = await api.list<DeductionView>('/v1/deductions', { employer_id: employerId });
+  const name = censuses.get(employerId)?.organization.legal_business_name;
+  out.print(`\n${out.color('bold', `${name} (${employerId})`)}`);
+  const key = (state: DeductionView): string => `${state.employee_id} ${state.line_of_coverage}`;
+  printTable(
+    out,
+    COLUMNS,
+    states.sort((one, other) => (key(one) < key(other) ? -1 : 1)),
+  );
+}
+
+const COLUMNS: readonly Column<DeductionView>[] = [
+  ['employee', (state) => state.employee_id],
+  ['coverage', (state) => state.line_of_coverage],
+  ['employee pays', (state) => dollars(state.member_contribution)],
+  ['employer pays', (state) => dollars(state.employer_contribution)],
+  ['period', (state) => state.period],
+  ['ends', ({ effective_end: end }) => end && dayOf(end)],
+];

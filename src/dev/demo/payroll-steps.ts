@@ -42,11 +42,14 @@ function payrollsOf({ stage, now }: Scene): [usual: DemoPayroll, ...others: Demo
 
 async function runPayroll(scene: Scene): Promise<void> {
   for (const payrolls of payrollsOf(scene)) {
-    const [{ employerId, first }] = payrolls;
-    await putSchedules(scene, employerId, payrolls);
+    const [usual] = payrolls;
+    const { employerId, first } = usual;
+    await putSchedules(scene, employerId, [usual]);
     // Takes deductions that are in effect when the pay period ends.
     const policy = { effective_from: `${first.pay_date.slice(0, 4)}-01-01`, applies_on: 'period_end' };
     await scene.stage.api.send('PUT', `${pathOfEmployer(employerId)}/payroll-policy`, policy);
+    await expectLeftOut(scene, await putRun(scene, usual, first), usual);
+    await putSchedules(scene, employerId, payrolls);
     const taken = { member: 0n, employer: 0n };
     for (const payroll of payrolls) {
       const run = await putRun(scene, payroll, payroll.first);
@@ -62,6 +65,27 @@ async function runPayroll(scene: Scene): Promise<void> {
     const runs = counted(payrolls.length, 'run');
     scene.confirm(`${employerId}: ${runs}, employees pay ${member}, the employer ${employer}.`);
   }
+}
+
+/** Checks that every employee with another pay frequency is named, with the reason, and fails readiness. */
+async function expectLeftOut({ stage, show, confirm }: Scene, run: PayrollRun, usual: DemoPayroll) {
+  const { employees = [] } = stage.censuses.get(usual.employerId) ?? {};
+  const others = employees.filter(({ pay_frequency }) => pay_frequency !== usual.frequency);
+  const ids = others.map(({ employee_id }) => employee_id);
+  for (const { employee_id, reason } of run.not_in_run) show(`Not in the run: ${employee_id} (${reason}).`);
+  expectEqual(
+    'employees not in the run',
+    run.not_in_run.map(({ employee_id, reason }) => [employee_id, reason]),
+    ids.map((id) => [id, 'other_frequency']),
+  );
+  const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
+  const open = checks.filter(({ result }) => result !== 'pass');
+  expectEqual(
+    'checks that do not pass',
+    open.map(({ id, result, findings }) => [id, result, findings.map(({ text = '' }) => text)]),
+    [['employees-not-scheduled', 'fail', ids]],
+  );
+  confirm(`${usual.employerId}: ${counted(ids.length, 'employee')} in no run until schedules are added.`);
 }
 
 async function adjust(scene: Scene): Promise<void> {
