@@ -18,23 +18,19 @@ const STALLED_SECONDS = 45;
 const HOUR_MS = 3_600_000;
 
 /**
- * Finds requests that have been due for too long, or that a sender left behind, while no request at all was finished.
- * It reads the database only, so that any process can detect it. A paused circuit breaker has its own check.
+ * Finds requests, of one employer or all, that have been due for too long, or that a sender left behind, while no request
+ * at all was finished. It reads the database only, so that any process can detect it. A paused circuit breaker has its own check.
  */
-async function sendingStalled(db: Db, { now }: Question): Promise<RequestFound[]> {
+async function sendingStalled(db: Db, { now, employerId }: Question): Promise<RequestFound[]> {
   const late = ago(now, STALLED_SECONDS * 1_000);
-  const requests = await db
-    .selectFrom('outbox')
-    .select(['request_id', 'subject_id', 'kind', 'status', 'due_at'])
-    .where(sql<boolean>`state = 'pending' and is_next = 1`)
-    .where('due_at', '<=', late)
-    .unionAll(
-      db
-        .selectFrom('outbox')
-        .select(['request_id', 'subject_id', 'kind', 'status', 'due_at'])
-        .where(sql<boolean>`state = 'sending'`)
-        .where('lease_expires_at', '<=', late),
-    )
+  const requestsIn = (condition: RawBuilder<boolean>) =>
+    db
+      .selectFrom('outbox')
+      .select(['request_id', 'subject_id', 'kind', 'status', 'due_at'])
+      .where(condition)
+      .where(employerId === undefined ? sql<boolean>`true` : isOf(employerId));
+  const requests = await requestsIn(sql`state = 'pending' and is_next = 1 and due_at <= ${late}`)
+    .unionAll(requestsIn(sql`state = 'sending' and lease_expires_at <= ${late}`))
     .orderBy('due_at')
     .limit(FOUND_AT_MOST)
     .execute();
@@ -53,6 +49,11 @@ async function sendingStalled(db: Db, { now }: Question): Promise<RequestFound[]
     since,
     result: 'warn',
   }));
+}
+
+/** Whether a request uploads the census of an employer, or is about one of its employees. */
+function isOf(employerId: string): RawBuilder<boolean> {
+  return sql`case kind when 'census' then subject_id = ${employerId} else ${isEmployedBy(employerId, sql.ref('outbox.subject_id'))} end`;
 }
 
 /** A finding about a request that is not delivered. For an upload, it is about the employer. */

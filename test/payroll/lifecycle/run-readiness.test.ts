@@ -171,7 +171,7 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   [`fail circuit-breaker-paused: status 401 (since ${LATELY})`]: (db) =>
     transact(db, (trx) => pauseSending(trx, 'status 401', new Date(LATELY))),
   'warn sending-stalled: req-1: termination, due since 2026-07-13T08:59:15.000Z': (db) =>
-    owe(db, 'req-1', 'emp-9', 'termination', new Date('2026-07-13T08:59:15.000Z')),
+    owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T08:59:15.000Z')),
   'fail requests-rejected: req-1: termination, status 422': async (db) => {
     await owe(db, 'req-1', 'emp-1', 'termination', NOW);
     await reject(db, 'req-1');
@@ -330,7 +330,7 @@ const FACTS: Record<string, object> = {
   'events-future-dated': { event_id: 'evt-3' },
   'signatures-refused': { count: 1 },
   'contract-changed': { event_id: 'evt-3' },
-  'sending-stalled': { employee_id: 'emp-9', change_id: 'req-1' },
+  'sending-stalled': { employee_id: 'emp-1', change_id: 'req-1' },
   'requests-rejected': { employee_id: 'emp-1', change_id: 'req-1' },
   'requests-held': { employer_id: 'acme' },
   'requests-stuck': { employee_id: 'emp-1', change_id: 'req-1' },
@@ -634,6 +634,10 @@ test('sending is stalled when requests are due and none was finished for 45 s', 
   await owe(db, 'late', 'emp-2', 'demographic', secondsAgo(46));
   const stalled = { count: 1, texts: [`late: demographic, due since ${secondsAgo(46).toISOString()}`] };
   t.match(await check(db, 'sending-stalled'), stalled);
+  await employ(db, 'emp-8', { employer_id: 'globex' });
+  await owe(db, 'elsewhere', 'emp-8', 'demographic', secondsAgo(47));
+  await owe(db, 'upload', 'globex', 'census', secondsAgo(47));
+  t.match(await check(db, 'sending-stalled'), stalled, 'requests of another employer do not count');
   await owe(db, 'sent', 'emp-3', 'demographic', secondsAgo(60));
   const finish = (seconds: number) => {
     const finished_at = secondsAgo(seconds).toISOString();
