@@ -14,7 +14,7 @@ import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
 import { empty, problemBody } from './elements/facts.ts';
-import { runPath } from './elements/links.ts';
+import { address, runPath } from './elements/links.ts';
 import { type Content, type Html, html, renderDocument, renderPart, textOf } from './html.ts';
 import { layout } from './layout.ts';
 import { showNames } from './names.ts';
@@ -183,7 +183,7 @@ export function visitOf(request: FastifyRequest, parts: ConsoleParts): Visit {
   return {
     api: createApi(request, parts),
     params: textsOf(request.params),
-    query: textsOf(request.query),
+    query: { ...runOf(request), ...textsOf(request.query) },
     now,
     today: dayAt(parts.db, now),
     caller: request.caller,
@@ -192,7 +192,14 @@ export function visitOf(request: FastifyRequest, parts: ConsoleParts): Visit {
   };
 }
 
-/** Leads back to the run from whose page the user came. */
+/** Returns the run from whose page the user came, for a request that a page sends. */
+function runOf({ headers }: FastifyRequest): { readonly run?: string } {
+  const address = String(headers['hx-current-url']);
+  const run = URL.canParse(address) ? new URL(address).searchParams.get('run') : null;
+  return run === null || run === '' ? {} : { run };
+}
+
+/** Leads back to that run. */
 function wayBack(run: string | undefined): Html | null {
   return run === undefined
     ? null
@@ -257,7 +264,11 @@ export function keyOf({ tokenId, identity }: Caller): string {
  */
 export function sendResult(reply: FastifyReply, result: Html | Done | null): FastifyReply {
   if (result === null) return reply.code(204).send();
-  if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
+  if ('go' in result) {
+    // The page of a run needs no way back to one.
+    const path = result.go.startsWith('/runs/') ? result.go : address(result.go, runOf(reply.request));
+    return reply.code(204).header('hx-redirect', path).send();
+  }
   const isBackground = reply.request.headers[BACKGROUND_HEADER] !== undefined;
   const noMessage = html`<div id="message" hx-swap-oob="innerHTML"></div>`;
   return sendHtml(reply, renderPart(result) + (isBackground ? '' : renderPart(noMessage)));

@@ -1,10 +1,13 @@
-/** The search in the header of every page: people, employers, deductions, runs and events, by name or ID. */
+/** The search in the header of every page, and for one employee of an employer: by name or ID. */
 import type { ResultOf } from '../api/operation.ts';
 import { search } from '../api/operations/search.ts';
+import { Refusal } from '../api/problem.ts';
+import { field, hiddenFields } from './elements/fields.ts';
 import { dayText, instant } from './elements/format.ts';
 import { address, fitsPath, nameIn, pathOf, runPath } from './elements/links.ts';
 import { type Content, type Html, html } from './html.ts';
-import type { Console } from './page.ts';
+import type { Console, Visit } from './page.ts';
+import { attempt } from './performing.ts';
 
 /** Declares the search of the header: the form of `layout.ts` shows what it returns. */
 export function searchActions({ action }: Console): void {
@@ -12,6 +15,42 @@ export function searchActions({ action }: Console): void {
     const text = form.text?.trim() ?? '';
     return text === '' ? html`<span></span>` : foundOf(await api.perform(search, { body: { text } }));
   });
+
+  action('/employees/find', 'any', async (act) => {
+    const { employee = '', employer_id = '', path = '' } = act.form;
+    const to = (id: string) => `${address(path, { employee_id: id })}#lines`;
+    if (!path.startsWith('/runs/'))
+      throw new Refusal('INVALID_REQUEST', 'Only pages of runs have this form.');
+    // Without the scope nothing is found, so the text is an ID.
+    if (!act.may('ledger:read')) return { go: to(employee) };
+    const [found, ...others] = await employeesFound(act, employee, employer_id);
+    if (found === undefined) return html`<p>No employee of this employer has this name or ID.</p>`;
+    if (others.length === 0) return { go: to(found.employee_id) };
+    const linked = [found, ...others].map(({ employee_id: id, first_name, last_name }) =>
+      row(to(id), last_name === null ? id : `${first_name} ${last_name}`, last_name === null ? null : id),
+    );
+    return html`<ul>${linked}</ul>`;
+  });
+}
+
+/** Renders a form that opens a page of a run with one employee of its employer. */
+export function employeeFinder(employer_id: string, path: string, button: string): Html {
+  return html`
+    <form class="fields" role="search" aria-label="One employee" hx-post="/employees/find" hx-target="find .matches">
+      ${hiddenFields({ employer_id, path })}
+      ${field({ name: 'employee', label: 'Employee, by name or ID', value: '', size: 32, required: true })}
+      <button type="submit" class="quiet">${button}</button>
+      <div class="matches" aria-live="polite"></div>
+    </form>
+  `;
+}
+
+/** Returns the employees of an employer whose name or ID begins like a text; only the one with this ID, if there is one. */
+export async function employeesFound({ api }: Pick<Visit, 'api'>, text: string, employer_id: string) {
+  const { data } = await attempt(api.perform(search, { body: { text: text.trim(), employer_id } }), 400);
+  const found = data?.employees.data ?? [];
+  const exact = found.filter(({ employee_id }) => employee_id === text.trim());
+  return exact.length > 0 ? exact : found;
 }
 
 type Found = ResultOf<typeof search>;

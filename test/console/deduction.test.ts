@@ -193,8 +193,8 @@ t.test('on a phone the ledger shows coverage and amounts without scrolling', asy
     t.ok(at !== null && at.x + at.width <= TELEPHONE.width && at.y < TELEPHONE.height, `${text} is seen`);
   }
   await page.goto('/ledger?taxability=pre_tax&employer_id=acme');
-  await page.getByText('Filters: Employer ID acme, pre-tax').waitFor();
-  t.equal(await page.getByLabel('Employer id').isVisible(), true, 'active filters are open');
+  await page.getByText('Filters: acme, pre-tax').waitFor();
+  t.equal(await page.getByLabel('Employer', { exact: true }).isVisible(), true, 'active filters are open');
 });
 
 t.test('on a phone each table of a run shows the employee amounts', async (t) => {

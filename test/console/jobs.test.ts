@@ -194,7 +194,7 @@ t.test('report one short paycheck: four interactions from the first page', async
   const { use, fill, used } = counting(page);
   await use('link', /^Open the payroll of acme/);
   await use('link', /^Report deductions taken$/);
-  await fill('One employee, by ID', 'emp-1');
+  await fill('Employee, by name or ID', 'emp-1');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Paycheck of emp-1' }).waitFor();
   await assertGood(t, page, 'the form of one paycheck');

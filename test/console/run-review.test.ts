@@ -308,9 +308,14 @@ t.test('a run is compared with the previous one, and every employee outside it h
   await follow(page, page.getByRole('link', { name: 'All 2' }));
   await page.getByText('1 to 2 of 2').waitFor();
   t.equal(await employees.count(), 2);
-  await page.getByLabel('Employee ID', { exact: true }).fill('nobody');
-  await click(page, 'Show');
-  await page.getByText('No matching employees').waitFor();
+  const finder = page.getByLabel('Employee, by name or ID');
+  await finder.fill('nobody');
+  await click(page, 'Show the lines');
+  await page.getByText('No employee of this employer has this name or ID.').waitFor();
+  await finder.fill('emp');
+  await click(page, 'Show the lines');
+  await follow(page, page.locator('.matches').getByRole('link', { name: 'emp-2' }));
+  await page.getByRole('heading', { name: 'Lines of emp-2' }).waitFor();
   await page.getByText('1 employee with deductions not in this run').click();
   t.strictSame(await cells(page, 'Employees not in this run'), [['emp-4', 'Terminated']]);
   await page.getByText('1 employee with deductions on other pay schedules').click();
@@ -334,7 +339,7 @@ t.test('a deduction of two jobs is assigned on the page that the readiness check
   await page.getByLabel('From the pay period of').fill('2026-07-01');
   await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
   await click(page, 'Assign the deduction');
-  await page.waitForURL('**/deductions/ded-1?saved=true');
+  await page.waitForURL('**/deductions/ded-1?saved=true&run=r');
   const shown = `globex from the pay period of Jul 1, 2026. Assigned by API_TOKEN: ${HOSTILE}`;
   t.match(await page.locator('main').textContent(), shown);
   const { json } = await call({ url: '/v1/deductions/ded-1/employer' });

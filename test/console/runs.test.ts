@@ -30,7 +30,8 @@ t.test(
     const lines = [{ employee_id: 'emp-2', amount: '0.00' }];
     await call({ method: 'POST', url: `${RUNS}/before/taken`, body: { lines } });
     const page = await opened('/runs/new');
-    await follow(page, page.getByRole('link', { name: 'acme' }));
+    await page.getByLabel('Employer', { exact: true }).selectOption('acme');
+    await follow(page, page.getByRole('button', { name: 'Show', exact: true }));
     await page.getByLabel('Pay date', { exact: true }).fill('2026-07-10');
     const add = page.getByLabel('Add an employee');
     await add.fill('nobody');
@@ -178,7 +179,7 @@ t.test('pages of a run show that it changed elsewhere, and keep only what still 
   t.equal(await notice(deleted, 'voided').count(), 0, 'only its own pages');
   t.equal((await call({ method: 'DELETE', url: `${RUNS}/wrong` })).status, 204);
   await notice(deleted, 'deleted').waitFor();
-  t.strictSame(await usable(deleted), ['Show'], 'the filter of the lines');
+  t.strictSame(await usable(deleted), ['Show the lines'], 'the search for an employee');
 });
 
 t.test('a page shows that data of its employer changed, and nothing of other employers', async (t) => {

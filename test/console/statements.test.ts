@@ -235,7 +235,7 @@ t.test('two persons read who must approve, finalize and void a run, and what no 
   await reads('bob', '/findings', /medical/, /Override one of them/);
   await reads('cyd', '/void', /One person must approve voiding this run/, /name="reason"/);
   t.match(await acted('/runs/r/void', { reason: 'a test' }, users.cyd), 'must approve voiding');
-  t.match(await approve('bob', { action: 'void' }), 'Another person can now void this run.');
+  t.match(await approve('bob', { action: 'void' }), 'so another person must void it');
   await reads('bob', '', /You approved voiding this run, so another person must void it/, />Void …/);
   await reads('bob', '/approve', /Withdraw your approval/, /Approve voiding</);
   await reads('cyd', '', /approved voiding this run\..*/, /Approve voiding …/);
@@ -345,7 +345,7 @@ t.test('a finding links exactly what it is about, however its id is written', (t
     return link === null ? null : /href="([^"]*)"/.exec(renderPart(link))?.[1]?.replaceAll('&amp;', '&');
   };
   for (const check of ['census-syncs', 'census-held', 'employer-unknown', 'ledger-empty']) {
-    t.equal(linkTo(check, run), '/census/acme', check);
+    t.equal(linkTo(check, run), '/census/acme?run=r', check);
     t.match(
       shown({ check, text: 'a: b: failed', employer_id: 'a: b' }),
       'href="/census/a%3A%20b">a: b</a>: failed',
@@ -356,7 +356,7 @@ t.test('a finding links exactly what it is about, however its id is written', (t
     ['requests-held', 'pending'],
     ['requests-stuck', 'pending'],
   ] as const) {
-    t.equal(linkTo(check, run), `/changes?state=${state}&employer_id=acme`, check);
+    t.equal(linkTo(check, run), `/changes?state=${state}&employer_id=acme&run=r`, check);
     t.match(
       shown({ check, text: 'chg_1: termination, status 422', change_id: 'chg_1' }),
       'href="/changes/chg_1"',

@@ -1,33 +1,44 @@
-/** Chooses the employer of a page that shows one employer. */
-import { listPayrollRuns } from '../../api/operations/payroll-runs.ts';
-import { type Html, html } from '../html.ts';
+/** Chooses employers by their legal names. */
+import { lookUpNames, NAMES_AT_ONCE } from '../../api/operations/names.ts';
+import { listPayrollsDue } from '../../api/operations/payrolls-due.ts';
 import type { Visit } from '../page.ts';
-import { laterText } from './facts.ts';
-import { address, idLink, nameable } from './links.ts';
-import { type Filter, filterForm, PAGE_ROWS } from './list.ts';
+import type { Choice } from './fields.ts';
+import type { Filter } from './list.ts';
 
-export const EMPLOYER_FILTER: Filter = { name: 'employer_id', label: 'Employer ID', required: true };
+export const EMPLOYER_FILTER: Filter = { name: 'employer_id', label: 'Employer ID' };
 
-/**
- * Renders a form for the id of an employer, and links to the employers of recent runs. Both open `path`. `summary`: the
- * path of a part that loads next to each employer.
- */
-export async function employerChooser(
-  { api }: Pick<Visit, 'api'>,
-  path: string,
-  summary?: string,
-): Promise<Html> {
-  const { data } = await api.perform(listPayrollRuns, { query: { limit: PAGE_ROWS } });
-  const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
-  const linked = employers.map((employer_id) => {
-    const link = nameable('employer', employer_id, idLink(address(path, { employer_id }), employer_id));
-    return html`<li>${link}${summary !== undefined && laterText(address(summary, { employer_id }))}</li>`;
-  });
-  const recent = html`
-    <section class="card" aria-labelledby="recent">
-      <h2 id="recent">Employers with recent runs</h2>
-      <ul>${linked}</ul>
-    </section>
-  `;
-  return html`${filterForm(path, {}, [EMPLOYER_FILTER])}${employers.length > 0 && recent}`;
+/** Returns the employers of a user, by ID; none for a user who may not read payrolls. */
+export async function employersOf({ api, may }: Visit): Promise<string[]> {
+  if (!may('runs:read')) return [];
+  const { data } = await api.perform(listPayrollsDue, { query: { limit: 1_000 } });
+  return [...new Set(data.map(({ employer_id }) => employer_id))].sort();
+}
+
+/** Returns employers as choices by legal name. Two with the same name have their IDs, too. */
+export async function employerChoices(
+  { api, may }: Visit,
+  employer_ids: readonly string[],
+): Promise<Choice[]> {
+  const body = { employee_ids: [], employer_ids };
+  const { employers } = may('names:read') ? await api.perform(lookUpNames, { body }) : { employers: [] };
+  const ids = Map.groupBy(employers, ({ legal_name }) => legal_name);
+  const names = new Map(employers.map(({ employer_id, legal_name }) => [employer_id, legal_name]));
+  const labelOf = (id: string) => {
+    const name = names.get(id);
+    if (name === undefined) return id;
+    return ids.get(name)?.length === 1 ? name : `${name} (${id})`;
+  };
+  return employer_ids
+    .map((value) => ({ value, label: labelOf(value) }))
+    .sort((a, b) => a.label.localeCompare(b.label, 'en'));
+}
+
+/** Adds the user's employers to the filter of an employer. With more than can be chosen from, the ID is typed. */
+export async function withEmployers(visit: Visit, filters: readonly Filter[]): Promise<readonly Filter[]> {
+  const known = await employersOf(visit);
+  if (known.length === 0 || known.length > NAMES_AT_ONCE) return filters;
+  const { employer_id = '' } = visit.query;
+  const shown = employer_id === '' || known.includes(employer_id) ? known : [...known, employer_id];
+  const chosen = { label: 'Employer', choices: await employerChoices(visit, shown) };
+  return filters.map((filter) => (filter.name === EMPLOYER_FILTER.name ? { ...filter, ...chosen } : filter));
 }

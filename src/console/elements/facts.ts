@@ -59,11 +59,6 @@ export function later(path: string, message: string): Html {
   `;
 }
 
-/** Renders a part within a line of text that loads separately. */
-export function laterText(path: string): Html {
-  return html`<span class="soft" hx-get=${path} hx-trigger="load" hx-swap="outerHTML" role="status">${' …'}</span>`;
-}
-
 /** Renders a button that shows personal data. Each read is recorded, so it needs a click. */
 export function recordedRead(path: string, query: Query, button: string, hint: string): Html {
   return html`

@@ -5,15 +5,9 @@ import type { Problem } from '../../errors.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { capitalized, count, plain } from './format.ts';
-import { nameable, type Of, type Query } from './links.ts';
+import type { Query } from './links.ts';
 
-/** `of`: the value is an id, whose name is shown instead of the label. */
-export type Choice = {
-  readonly value: string;
-  readonly label: string;
-  readonly hint?: Content;
-  readonly of?: Of;
-};
+export type Choice = { readonly value: string; readonly label: string; readonly hint?: Content };
 
 /** A field of a form. With `rows` it has lines, with `choices` it is a list or, if they are explained, radio buttons. */
 export type Field = {
@@ -76,10 +70,9 @@ export function field(spec: Field): Html {
 }
 
 export function optionsOf(choices: readonly Choice[], selected: string): Html[] {
-  return choices.map(({ value, label, of }) => {
-    const option = html`<option value=${value} selected=${value === selected}>${label}</option>`;
-    return of === undefined ? option : nameable(of, value, option, true);
-  });
+  return choices.map(
+    ({ value, label }) => html`<option value=${value} selected=${value === selected}>${label}</option>`,
+  );
 }
 
 function radioButtons(spec: Field, choices: readonly Choice[]): Html {

@@ -59,10 +59,9 @@ function pathOf(
   if (run === undefined) return links.address(path, query);
   const { id, employer_id } = run;
   if (at === 'lines') return `${links.address(links.runPath(id), { flag })}#employees`;
-  if (at === 'census') return links.censusPath(employer_id);
-  if (at === 'events' || at === 'operations') return links.address(path, query);
-  const back = at === 'settings' || at === 'items' ? { run: id } : {};
-  return links.address(path, { ...query, employer_id, ...back });
+  if (at === 'census') return links.address(links.censusPath(employer_id), { run: id });
+  const ofEmployer = at === 'events' || at === 'operations' ? {} : { employer_id };
+  return links.address(path, { ...query, ...ofEmployer, run: id });
 }
 
 type Unapplied = Pick<NonNullable<Check['unapplied']>[number], 'event_id' | 'message'>;
@@ -92,24 +91,33 @@ export function findingIn(
 function subjectOf(finding: Finding, text: string, { may, caller }: Sight, run?: Run): [string, Html] | null {
   const { event_id, change_id, run_id, employee_id, employer_id } = finding;
   const isUnlimited = caller?.employers == null;
-  // People know a change by its employee.
-  const changeLink = (id: string) => {
-    const path = may('changes:read') ? links.changePath(id) : null;
-    return employee_id === undefined
-      ? links.idLink(path, id)
-      : links.nameable('employee', employee_id, links.idLink(path, employee_id));
-  };
-  const inRun = (id: string) => links.runEmployeeLink(run?.id ?? '', id);
-  const subjects: [string | undefined, (id: string) => Html, boolean][] = [
-    [event_id, links.eventLink, isUnlimited && may('events:read')],
-    [change_id, changeLink, true],
-    [run_id, links.runLink, may('runs:read')],
-    [employee_id, run === undefined ? links.employeeLink : inRun, run !== undefined || may('ledger:read')],
-    [employer_id, links.censusLink, may('census:read')],
+  const back = { run: run?.id };
+  const to = (isLinked: boolean, path: string | null) =>
+    isLinked ? path && links.address(path, back) : null;
+  const ofEmployee = (path: string | null, id = '') => links.nameable('employee', id, links.idLink(path, id));
+  const subjects: [string | undefined, (id: string) => Html][] = [
+    [event_id, (id) => links.idLink(to(isUnlimited && may('events:read'), links.pathOf('/events', id)), id)],
+    [
+      change_id,
+      (id) => {
+        const path = to(may('changes:read'), links.changePath(id));
+        // People know a change by its employee.
+        return employee_id === undefined ? links.idLink(path, id) : ofEmployee(path, employee_id);
+      },
+    ],
+    [run_id, (id) => (may('runs:read') ? links.runLink(id) : links.idLink(null, id))],
+    [
+      employee_id,
+      (id) => (run === undefined ? links.employeeOf(id, { may }) : links.runEmployeeLink(run.id, id)),
+    ],
+    [
+      employer_id,
+      (id) =>
+        links.nameable('employer', id, links.idLink(to(may('census:read'), links.pathOf('/census', id)), id)),
+    ],
   ];
-  for (const [id, linkOf, isLinked] of subjects)
-    if (id !== undefined && (text === id || text.startsWith(`${id}: `)))
-      return [id, isLinked ? linkOf(id) : links.idLink(null, id)];
+  for (const [id, linkOf] of subjects)
+    if (id !== undefined && (text === id || text.startsWith(`${id}: `))) return [id, linkOf(id)];
   return null;
 }
 
@@ -126,5 +134,5 @@ export function actionOn(
   }
   const path = action === 'assign' && deduction_id !== undefined && links.pathOf('/deductions', deduction_id);
   if (!path || !may('ledger:read')) return null;
-  return html`<a class="on-screen" href=${links.address(path, { assign: 'true' })}>Assign it<span class="hidden-label">${` (${deduction_id})`}</span></a>`;
+  return html`<a class="on-screen" href=${links.address(path, { assign: 'true', run: run?.id })}>Assign it<span class="hidden-label">${` (${deduction_id})`}</span></a>`;
 }

@@ -4,12 +4,12 @@ import { type Html, html } from '../html.ts';
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
-/** Adds a query to a path, without the parameters that are undefined or empty. */
+/** Adds a query to a path, which may have one, without the parameters that are undefined or empty. */
 export function address(path: string, query: Readonly<Record<string, unknown>>): string {
   const pairs = presentIn(query).flatMap(([name, value]) =>
     [value].flat().map((text) => [name, String(text)]),
   );
-  return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;
+  return pairs.length === 0 ? path : `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams(pairs)}`;
 }
 
 /** Returns the parameters that are neither undefined nor empty. */

@@ -73,7 +73,8 @@ export function filtersIn(query: Query, filters: readonly Filter[]): Readonly<Re
 
 export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
   return filters.map((filter) => {
-    const choices = filter.choices && [ANY, ...filter.choices];
+    const none = filter.required ? { value: '', label: '' } : ANY;
+    const choices = filter.choices && [none, ...filter.choices];
     return field({ ...filter, value: query[filter.name] ?? '', ...(choices && { choices }) });
   });
 }

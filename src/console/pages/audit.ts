@@ -2,6 +2,7 @@
 import type { RowOf } from '../../api/operation.ts';
 import { getAuditHead, listAuditRecords } from '../../api/operations/audit.ts';
 import { ACTION_NAMES } from '../elements/actions.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../elements/employers.ts';
 import { empty } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { counted } from '../elements/format.ts';
@@ -16,7 +17,7 @@ type AuditRecord = RowOf<typeof listAuditRecords>;
 const PATH = '/audit';
 const FILTERS = [
   { name: 'action', label: 'Action', choices: choicesOf(ACTION_NAMES) },
-  { name: 'employer_id', label: 'Employer ID' },
+  EMPLOYER_FILTER,
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'resource_type', label: 'Resource type' },
   { name: 'resource_id', label: 'Resource ID', size: 28 },
@@ -50,7 +51,7 @@ export function auditPages({ page, csv }: Console): void {
       reason,
     ]);
     const body = html`
-      ${filterForm(PATH, query, FILTERS)}
+      ${filterForm(PATH, query, await withEmployers(visit, FILTERS))}
       ${data.length === 0 ? empty('No matching records', html`<p><a href=${PATH}>Show all records</a></p>`) : list}
       ${pager(PATH, { ...filter, cursor }, next_cursor)}
       <div class="actions"><a class="button quiet" href=${address(`${PATH}.csv`, filter)} download="audit.csv">Download these records (CSV)</a></div>

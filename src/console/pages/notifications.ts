@@ -8,7 +8,7 @@ import {
 } from '../../api/operations/notifications.ts';
 import { empty, savedNotice, state } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
-import { count, instant } from '../elements/format.ts';
+import { capitalized, count, instant } from '../elements/format.ts';
 import { address } from '../elements/links.ts';
 import { type Filter, filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
@@ -19,7 +19,11 @@ type Notification = RowOf<typeof listNotifications>;
 
 const FILTERS: readonly Filter[] = [
   { name: 'state', label: 'State', choices: choicesOf(NOTIFICATION_FILTERS.state) },
-  { name: 'type', label: 'Type', choices: choicesOf(NOTIFICATION_FILTERS.type) },
+  {
+    name: 'type',
+    label: 'Type',
+    choices: NOTIFICATION_FILTERS.type.map((value) => ({ value, label: typeName(value) })),
+  },
 ];
 
 export function notificationPages({ page, button }: Console): void {
@@ -50,10 +54,15 @@ export function notificationPages({ page, button }: Console): void {
   button(`${PATH}/test`, testNotification, () => address(PATH, { done: 'test' }));
 }
 
+/** `run.finalized` as `Run finalized`. */
+function typeName(type: string): string {
+  return capitalized(type.replace('.', ' '));
+}
+
 function listOf(rows: readonly Notification[], mayWrite: boolean): Html {
   return table(rows, { caption: 'Notifications', captionHidden: true, stacked: true }, [
     ['Created', ({ created_at }) => instant(created_at), 'date'],
-    ['Notification', ({ type, text }) => withNote(text, type), 'wide'],
+    ['Notification', ({ type, text }) => withNote(typeName(type), text), 'wide'],
     ['State', (row) => withNote(state(row.state), row.reason)],
     ['Attempts', ({ attempts }) => count(attempts), 'number'],
     ['Next attempt', ({ next_attempt_at }) => next_attempt_at && instant(next_attempt_at), 'date'],
@@ -66,7 +75,7 @@ function retryOf({ id, state, created_at, type }: Notification): Html | null {
   if (state === 'delivered') return null;
   return html`
     <form hx-post=${`${PATH}/${id}/retry`}>
-      <button type="submit" class="quiet">Send again<span class="hidden-label"> ${type} ${created_at}</span></button>
+      <button type="submit" class="quiet">Send again<span class="hidden-label">: ${typeName(type)}, ${created_at}</span></button>
     </form>
   `;
 }

@@ -1,29 +1,30 @@
 /** People: the employees of an employer, past and present. The search finds one by name. */
 import type { RowOf } from '../../api/operation.ts';
 import { listEmployees } from '../../api/operations/employees.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../elements/employers.ts';
 import { empty, state } from '../elements/facts.ts';
 import { dayOf } from '../elements/format.ts';
 import { address, employeeLink, employerLink } from '../elements/links.ts';
-import { type Filter, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { html } from '../html.ts';
 import type { Console } from '../page.ts';
 
 type Employee = RowOf<typeof listEmployees>;
 
 const PATH = '/people';
-const FILTERS: readonly Filter[] = [{ name: 'employer_id', label: 'Employer ID' }];
 
 export function peoplePages({ page }: Console): void {
-  page(PATH, 'ledger:read', async ({ api, query, today }) => {
+  page(PATH, 'ledger:read', async (visit) => {
+    const { api, query, today } = visit;
     const { cursor } = query;
-    const filter = filtersIn(query, FILTERS);
+    const filter = filtersIn(query, [EMPLOYER_FILTER]);
     const { data, next_cursor } = await api.perform(listEmployees, {
       query: { limit: PAGE_ROWS, cursor, ...filter },
     });
     const advice = html`<p>Employees appear here once a census or a hire names them.</p>`;
     const body = html`
       <p>${'The search above finds a person by name. '}<a href=${address('/ledger', filter)}>All deductions</a></p>
-      ${filterForm(PATH, query, FILTERS)}
+      ${filterForm(PATH, query, await withEmployers(visit, [EMPLOYER_FILTER]))}
       ${data.length === 0 ? empty('No employees', advice) : table(data, { caption: 'Employees by ID', captionHidden: true, stacked: true }, columns(today))}
       ${pager(PATH, query, next_cursor)}
     `;

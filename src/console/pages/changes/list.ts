@@ -1,6 +1,7 @@
 /** The employment changes that payroll reported. */
 import { listEmployeeChanges } from '../../../api/operations/employee-changes.ts';
 import { pausedNotice } from '../../elements/checks.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, resultText } from '../../elements/format.ts';
@@ -14,7 +15,7 @@ const FILTERS = [
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
   { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
   { name: 'employee_id', label: 'Employee ID' },
-  { name: 'employer_id', label: 'Employer ID' },
+  EMPLOYER_FILTER,
   { name: 'from', label: 'Accepted from', type: 'datetime-local' },
   { name: 'until', label: 'Accepted before', type: 'datetime-local' },
 ] as const;
@@ -33,7 +34,7 @@ export function changeListPages({ page }: Console): void {
       ${pager('/changes', query, next_cursor)}
     `;
     const body = html`
-      ${filterForm('/changes', query, FILTERS)}
+      ${filterForm('/changes', query, await withEmployers(visit, FILTERS))}
       ${live({ id: 'changes', path: address('/changes', query) }, shown)}
     `;
     return { title: 'Employment changes', body };

@@ -24,8 +24,8 @@ const SPECS: Specs = {
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
 };
 
-/** The list's filters, and the run from whose page the user came. */
-const KEPT = [...labels.FILTERS.map(({ name }) => name), 'run'];
+/** The list's filters. */
+const KEPT = labels.FILTERS.map(({ name }) => name);
 
 export function itemActions({ action }: Console): void {
   action('/open-items/preview', 'runs:write', async ({ api, form }) => {

@@ -85,7 +85,7 @@ export function deductionOf(
 }
 
 export const FILTERS: readonly Filter[] = [
-  EMPLOYER_FILTER,
+  { ...EMPLOYER_FILTER, required: true },
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'kind', label: 'Kind', choices: choicesOf(KINDS) },
   { name: 'state', label: 'State', choices: choicesOf(STATES) },

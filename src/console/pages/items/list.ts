@@ -1,11 +1,11 @@
 /** Open items of an employer: the list with filters and totals, and the form that decides about the selected items. */
 import type { ResultOf } from '../../../api/operation.ts';
 import { getOpenItemTotals, listOpenItems } from '../../../api/operations/open-items.ts';
-import { employerChooser } from '../../elements/employers.ts';
+import { employersOf, withEmployers } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary, SELECT_ALL } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
-import { address, employeeOf, nameIn } from '../../elements/links.ts';
+import { address, employeeOf, idLink, nameable, nameIn } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { payDateLink } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -15,6 +15,10 @@ import { decisionForm } from './decide.ts';
 import * as labels from './labels.ts';
 
 type Item = labels.Item;
+const SUMS_PATH = '/open-items/sums';
+/** Employers whose items one request adds up. */
+const SUMS_AT_ONCE = 20;
+
 type Totals = ResultOf<typeof getOpenItemTotals>;
 
 export function itemPages({ page, part }: Console): void {
@@ -35,20 +39,34 @@ export function itemPages({ page, part }: Console): void {
     return problem === undefined ? totalsOf(data) : problemSummary(problem);
   });
 
-  part('/open-items/sum', 'runs:read', async ({ api, query: { employer_id } }) => {
-    const totals = await api.perform(getOpenItemTotals, { params: { employer_id } });
-    const { items, employees, outstanding_member_amount } = totals;
-    if (items === 0) return html`<span class="soft">: none</span>`;
-    const of = `${counted(items, 'item')} of ${counted(employees, 'employee')}`;
-    return html`<span>${`: ${of}, ${money(outstanding_member_amount)}`}</span>`;
-  });
+  part(SUMS_PATH, 'runs:read', sumsOf);
 }
 
 async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>An open item is an amount that payroll still owes or is owed: a correction of an earlier paycheck, a missed paycheck, or an amount that payroll did not take.</p>
-    ${await employerChooser(visit, '/open-items', '/open-items/sum')}
+    ${filterForm('/open-items', {}, await withEmployers(visit, labels.FILTERS.slice(0, 1)))}
+    <section class="card" aria-labelledby="owing">
+      <h2 id="owing">Employers with open items</h2>
+      ${later(SUMS_PATH, 'Adding up …')}
+      <p class="hint">Employers that are not listed have no open items.</p>
+    </section>
   `;
+}
+
+/** Lists the next employers that have open items. Adding up the items of one takes as long as computing its run. */
+async function sumsOf(visit: Visit): Promise<Html> {
+  const { after = '' } = visit.query;
+  const left = (await employersOf(visit)).filter((employer_id) => employer_id > after);
+  const rows: Html[] = [];
+  for (const employer_id of left.slice(0, SUMS_AT_ONCE)) {
+    const totals = await visit.api.perform(getOpenItemTotals, { params: { employer_id } });
+    const sum = `${counted(totals.items, 'item')} of ${counted(totals.employees, 'employee')}, ${money(totals.outstanding_member_amount)}`;
+    const link = nameable('employer', employer_id, idLink(labels.itemsPath({ employer_id }), employer_id));
+    if (totals.items > 0) rows.push(html`<li>${link}: ${sum}</li>`);
+  }
+  const next = left.length > SUMS_AT_ONCE && address(SUMS_PATH, { after: left[SUMS_AT_ONCE - 1] });
+  return html`<div>${rows.length > 0 && html`<ul>${rows}</ul>`}${next && later(next, 'Adding up …')}</div>`;
 }
 
 async function listOf(visit: Visit, employer_id: string): Promise<Html> {
@@ -69,7 +87,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const rows = html`${shown}${pager('/open-items', query, page?.next_cursor ?? null)}`;
   return html`
     ${savedNotice({ saved: recorded }, address('/open-items/decisions', { employer_id }), 'See what was decided', `${counted(Number(recorded), 'decision')} recorded. What stays outstanding is below.`)}
-    ${filterForm('/open-items', query, labels.FILTERS)}
+    ${filterForm('/open-items', query, await withEmployers(visit, labels.FILTERS))}
     ${later(address('/open-items/totals', query), 'Adding up …')}
     ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${SELECT_ALL}${rows}${decisionForm(query)}</form>` : rows}
     <p class="hint">Only paychecks of runs that were finalized here are compared with today’s data. Earlier paychecks have no items, except those that were added as opening items.</p>

@@ -3,6 +3,7 @@ import { listDeductions } from '../../../api/operations/deductions.ts';
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
@@ -29,7 +30,7 @@ export const TIME_FILTERS: readonly Filter[] = [
   },
 ];
 const FILTERS: readonly Filter[] = [
-  { name: 'employer_id', label: 'Employer ID' },
+  EMPLOYER_FILTER,
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'line_of_coverage', label: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
   { name: 'taxability', label: 'Taxability', choices: choicesOf(TAXABILITIES) },
@@ -52,7 +53,9 @@ const EMPLOYEE: Column<Deduction> = ['Employee', ({ employee_id }) => employeeLi
 const EMPLOYER: Column<Deduction> = ['Employer', employerOf];
 
 export function ledgerPages({ page }: Console): void {
-  page(PATH, 'ledger:read', async ({ api, query: { cursor, ...query }, today }) => {
+  page(PATH, 'ledger:read', async (visit) => {
+    const { api, today } = visit;
+    const { cursor, ...query } = visit.query;
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
     const { data, next_cursor } = await api.perform(listDeductions, { query: list });
@@ -63,7 +66,7 @@ export function ledgerPages({ page }: Console): void {
     }
     const { on = today, known_at } = filter;
     const body = html`
-      ${filters(filter)}
+      ${filters(filter, await withEmployers(visit, FILTERS))}
       ${timeNotice(filter, today)}
       ${known_at === undefined && employerAdviceFor(data)}
       ${isEmpty && (cursor === undefined ? nothing(filter) : empty('No more deductions'))}
@@ -76,8 +79,8 @@ export function ledgerPages({ page }: Console): void {
 }
 
 /** The filters are closed until one is set: they fill the screen of a phone. */
-function filters(filter: Query): Html {
-  const active = FILTERS.flatMap(({ name, label, choices = [] }) => {
+function filters(filter: Query, all: readonly Filter[]): Html {
+  const active = all.flatMap(({ name, label, choices = [] }) => {
     const value = filter[name];
     if (value === undefined) return [];
     return [choices.find((choice) => choice.value === value)?.label ?? `${label} ${value}`];
@@ -86,7 +89,7 @@ function filters(filter: Query): Html {
     <details class="card" open=${active.length > 0}>
       <summary>${active.length > 0 ? `Filters: ${active.join(', ')}` : 'Filters'}</summary>
       <form method="get" action=${PATH} class="filters" aria-label="Filters">
-        ${filterFields(askedOf(filter), FILTERS)}
+        ${filterFields(askedOf(filter), all)}
         <div class="actions">
           <button type="submit" class="quiet">Show</button>
           ${active.length > 0 && html`<a class="button quiet" href=${PATH}>Clear</a>`}

@@ -20,6 +20,7 @@ import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { stateOf, voidApprovalOf } from './state.ts';
 import { breakdown } from './totals.ts';
+import { voidedAmounts } from './void.ts';
 
 export function approvalPages({ page, part, action, button }: Console): void {
   const scope = 'runs:approve';
@@ -88,7 +89,7 @@ function withdrawForm(id: string): Html {
 
 async function voiding(visit: Visit, run: Run): Promise<Html> {
   const obstacle = whyNot(run.id, await voidApprovalOf(visit, run), visit, 'void');
-  return html`${await approvalsOf(visit)}${obstacle ?? approvalForm(run.id, { action: 'void' })}`;
+  return html`${voidedAmounts(run)}${obstacle ?? approvalForm(run.id, { action: 'void' })}${await approvalsOf(visit)}`;
 }
 
 /** Shows what is approved: the totals and findings as they are now. */

@@ -3,13 +3,13 @@ import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
-import { field } from '../../elements/fields.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
 import { address, employeeOf, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
 import { numberedPages, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
+import { employeeFinder } from '../../search.ts';
 import { type ComputedRun, flagLabel, REASONS, type Run } from './labels.ts';
 import { linesOfEmployee } from './lines.ts';
 import { breakdown } from './totals.ts';
@@ -20,7 +20,7 @@ type Employee = RowOf<typeof listPayrollRunEmployees>;
 /** Changes at the top of a run: few enough to read each. */
 const LARGEST = 8;
 /** The parameters of the page's address that select employees. */
-const FILTERS = ['search', 'reason', 'flag', 'different', 'all', 'page'] as const;
+const FILTERS = ['reason', 'flag', 'different', 'all', 'page'] as const;
 
 export function runEmployeePages({ part }: Console): void {
   part('/runs/:run_id/changes', 'runs:read', changesPart);
@@ -113,6 +113,7 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
   return html`
     <div>
       ${chips(path, query, employees)}
+      ${employeeFinder(run.employer_id, path, 'Show the lines')}
       ${(isOfEmployees(query) || !isCompared) && shown}
       ${breakdown(run, { may })}
     </div>
@@ -125,7 +126,7 @@ function nothing({ employees }: Employees): Html {
   return empty('No employees in this run', advice);
 }
 
-/** Links the groups of employees that a run has, with their numbers, next to the search. */
+/** Links the groups of employees that a run has, with their numbers. */
 function chips(path: string, query: Query, { employees, different, reasons, flags }: Employees): Html {
   const chip = (label: string, number: number, filter: Query) => {
     const isShown = Object.entries(filter).every(([name, value]) => query[name] === value);
@@ -140,10 +141,6 @@ function chips(path: string, query: Query, { employees, different, reasons, flag
         ${flags.map((group) => chip(flagLabel(group.flag), group.employees, { flag: group.flag }))}
       </ul>
     </nav>
-    <form class="fields" method="get" action=${`${path}#employees`} role="search" aria-label="Employees">
-      ${field({ name: 'search', label: 'Employee ID', value: query.search ?? '' })}
-      <button type="submit" class="quiet">Show</button>
-    </form>
   `;
 }
 

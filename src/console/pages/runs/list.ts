@@ -1,6 +1,7 @@
 /** The list of payroll runs and, for one employer, its next pay dates. */
 import type { RowOf } from '../../../api/operation.ts';
 import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
@@ -17,7 +18,7 @@ type Summary = RowOf<typeof listPayrollRuns>;
 /** Pay dates that a person may choose to start: two months of a biweekly schedule. */
 const PAY_DATES_SHOWN = 4;
 const FILTERS = [
-  { name: 'employer_id', label: 'Employer ID' },
+  EMPLOYER_FILTER,
   { name: 'state', label: 'State', choices: choicesOf(['open', 'finalized', 'voided']) },
 ];
 
@@ -35,7 +36,7 @@ export function runListPages({ page }: Console): void {
         <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
       </div>
       ${employer_id !== undefined && may('runs:write') && (await nextPayDates(visit, employer_id))}
-      ${filterForm('/runs', query, FILTERS)}
+      ${filterForm('/runs', query, await withEmployers(visit, FILTERS))}
       ${data.length === 0 ? nothing({ may, query }) : runTable(data)}
       ${pager('/runs', query, next_cursor)}
     `;

@@ -6,9 +6,8 @@ import {
   putPayrollRun,
   RUN_BYTES_MAX,
 } from '../../../api/operations/payroll-run-creation.ts';
-import { search } from '../../../api/operations/search.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { employerChooser } from '../../elements/employers.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import {
   choicesOf,
   filledForm,
@@ -19,9 +18,11 @@ import {
 } from '../../elements/fields.ts';
 import { capitalized, dayText, money, plain } from '../../elements/format.ts';
 import { address, fitsPath, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
+import { filterForm } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
+import { employeesFound } from '../../search.ts';
 import { type Item, itemsPath, KINDS } from '../items/labels.ts';
 import { amountWords, coverageWords, type Deduction, spanOf, spanWords } from '../ledger/terms.ts';
 import { policiesOf, scheduleYearsOf } from '../settings/overview.ts';
@@ -71,7 +72,7 @@ export function newRunPages({ page, action }: Console): void {
     const { employer_id, employee_id } = visit.query;
     const body =
       employer_id === undefined
-        ? await employerChooser(visit, PATH)
+        ? filterForm(PATH, {}, await withEmployers(visit, [{ ...EMPLOYER_FILTER, required: true }]))
         : employee_id === undefined
           ? await runForm(readingIn(visit, visit.query), visit.query)
           : await withEmployee(readingIn(visit, visit.query), { ...visit.query, add: employee_id });
@@ -133,7 +134,7 @@ async function changedOrSaved(act: Act & Reading): Promise<Html | Done> {
 
 /** Adds the employee that was typed, with everything that is owed to them. */
 async function withEmployee(visit: Visit & Reading, { add = '', ...typed }: Query): Promise<Html> {
-  const employee = (await visit.employee(add.trim())) ?? (await named(visit, add.trim(), typed));
+  const employee = (await visit.employee(add.trim())) ?? (await named(visit, add, typed));
   if (employee === null) {
     const unknown = { path: 'add', rule: 'matches no employee of this employer, or several' };
     const title = 'Check the employee';
@@ -153,10 +154,7 @@ async function read({ api }: Visit, employee_id: string, employer_id: string): P
 
 /** Returns the only employee of the employer whose name begins like this, or null. */
 async function named(visit: Visit & Reading, text: string, typed: Query): Promise<Employee | null> {
-  const { employer_id = '' } = typed;
-  if (text === '') return null;
-  const { data } = await attempt(visit.api.perform(search, { body: { text, employer_id } }), 400);
-  const [match, ...more] = data?.employees.data ?? [];
+  const [match, ...more] = await employeesFound(visit, text, typed.employer_id ?? '');
   return match === undefined || more.length > 0 ? null : visit.employee(match.employee_id);
 }
 

@@ -10,13 +10,14 @@ import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { amountOf, centsOf } from '../../../money.ts';
 import { state } from '../../elements/facts.ts';
-import { filledForm, meantAmount, preview, type Specs } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, meantAmount, preview, type Specs } from '../../elements/fields.ts';
 import { actorName, counted, difference, money, term } from '../../elements/format.ts';
-import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.ts';
+import { address, idLink, named, runEmployeeLink, runPath } from '../../elements/links.ts';
 import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
+import { employeeFinder } from '../../search.ts';
 import { CHANGES, type Line, nameOf, type Run } from './labels.ts';
 
 type Override = ResultOf<typeof listPayrollRunOverrides>['overrides'][number];
@@ -25,7 +26,6 @@ type Override = ResultOf<typeof listPayrollRunOverrides>['overrides'][number];
 const LINES_OF_PAYCHECK = 1_000;
 
 const SPECS: Specs = {
-  employee_id: { label: 'Employee ID', required: true },
   deduction_id: {
     label: 'Deduction ID',
     required: true,
@@ -50,6 +50,8 @@ export function overridePages({ page, action }: Console): void {
     const known = overrides.find(
       (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
     );
+    if (employee_id === undefined)
+      return { title, body: employeeFinder(run.employer_id, runPath(id, '/override'), 'Choose a line') };
     const lines = await regularLines(visit, employee_id);
     const body = html`
       ${deduction_id === undefined && lineChoices(id, lines)}
@@ -156,6 +158,8 @@ function overrideForm(
   return html`
     <form id="override" class="card" aria-label="Override" novalidate hx-post=${runPath(runId, '/override')} hx-target="this" hx-swap="outerHTML">
       ${summary}
+      <p>Employee: ${named('employee', String(typed.employee_id))}</p>
+      ${hiddenFields({ employee_id: String(typed.employee_id) })}
       <p>The paycheck takes these amounts instead of the regular ones. Later paychecks take the regular amounts again, and nothing collects the difference.</p>
       ${Object.keys(SPECS).map(fieldOf)}
       ${preview('override', runPath(runId, '/override/preview'))}

@@ -51,9 +51,9 @@ export function payrollFilePages(pages: Console): void {
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
       <p>${'Report only what payroll did not take in full, for one employee or with a file. It becomes an open item: the payroll policy decides whether later runs take it. '}<a href=${runPath(id)}>Back to the run</a></p>
+      <div id=${OUTCOME} aria-live="polite"></div>
       ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
       ${takenForm(run, visit)}
-      <div id=${OUTCOME} aria-live="polite"></div>
       ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
     `;
     return { title: html`Deductions taken: ${nameOf(run)}`, body };
@@ -98,7 +98,12 @@ function takenForm({ id, state }: Run, { may }: Visit): Html {
     return html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
   if (!may('runs:write'))
     return html`<p>To report deductions taken, your token needs the scope runs:write.</p>`;
-  return fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', recordTaken);
+  return html`
+    <section aria-labelledby="with-file">
+      <h2 id="with-file">With a file</h2>
+      ${fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', recordTaken)}
+    </section>
+  `;
 }
 
 /** Lists what was reported, when, and what later reports replaced. */
@@ -165,14 +170,14 @@ function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id:
     <p class="hint">
       ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
       ${'They are open items now: decide whether a later paycheck takes them. A negative amount is refunded. '}
-      <a href=${itemsPath({ employer_id, kind: 'arrears' })}>Decide about open items</a>
+      <a href=${itemsPath({ employer_id, kind: 'arrears', run: runId })}>Decide about open items</a>
     </p>
   `;
   return html`
     <section aria-labelledby="saved">
       <h2 id="saved">${`Report ${id} saved`}</h2>
       ${repairsOf(report)}
-      <p>${`${counted(lines, 'line')} reported. Arrears of ${lines === 1 ? 'it' : 'them'}: `}<strong>${money(owed)}</strong></p>
+      <p>${`${counted(lines, 'line')} reported. Stays open: `}<strong>${money(owed)}</strong></p>
       ${unnamed_codes.map(({ payroll_code, lines: of, member_amount }) => html`<p class="problem">${`The file has no amount of the code ${payroll_code}: ${counted(of, 'line')} of `}${money(member_amount)}${of === 1 ? ' counts' : ' count'}${' as taken in full. If payroll did not take them, report them with 0.00.'}</p>`)}
       ${shown > 0 && arrears}
     </section>

@@ -53,7 +53,7 @@ export function runPages({ page, part }: Console): void {
       ${savedNotice({ saved: withdrawn }, '/', 'All payrolls', 'Your approval was withdrawn.')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
-      ${approved !== undefined && approvedNotice(voiding, 'void')}
+      ${voiding?.approved_by != null && html`<p class="notice while-unchanged" role="status">${obstacleOf(voiding, visit, 'void') ?? `${actorName(voiding.approved_by)} approved voiding this run.`} <a href="/">All payrolls</a></p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${run.state === 'voided' && repetition(visit, run)}
       ${await stateOf(visit, run, { shown: run.state }, runSummary)}
@@ -150,7 +150,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
         <div><dt>Employees</dt><dd>${count(employees)}</dd></div>
         <div><dt>Lines</dt><dd>${count(totals.lines)}</dd></div>
       </dl>
-      ${query.approved !== undefined && approvedNotice(approval, 'finalize')}
+      ${query.approved !== undefined && approval?.state === 'yours' && approvedNotice}
       ${query.finalized === undefined && actions}
     </section>
   `;
@@ -188,10 +188,7 @@ function whoIsNext(run: labels.ComputedRun, readiness: RunReadiness | null, visi
 }
 
 /** Confirms what the user approved, while that counts. */
-function approvedNotice(approval: RunApproval, action: 'finalize' | 'void'): Html | null {
-  if (approval?.state !== 'yours') return null;
-  return html`<p class="while-unchanged" role="status"><strong>Approved.</strong>${` Another person can now ${action} this run. `}<a href="/">All payrolls</a></p>`;
-}
+const approvedNotice = html`<p class="while-unchanged" role="status"><strong>Approved.</strong> Another person can now finalize this run. <a href="/">All payrolls</a></p>`;
 
 /** Explains why an open run has no totals: its pay schedule or roster changed. */
 function uncomputable(problem: ProblemDetails): Html {

@@ -8,6 +8,7 @@ import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
+import { employeeFinder } from '../../search.ts';
 import { LINE_KINDS, type Line, type Run } from './labels.ts';
 
 /** Lines of one paycheck: deductions, and adjustments of the year. */
@@ -16,20 +17,16 @@ const LINES_OF_PAYCHECK = 1_000;
 const AMOUNT = 'amount:';
 
 /** Renders a field for each line of the employee in the address, or the form that asks for the employee. */
-export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
+export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Promise<Html> {
   const { employee_id } = visit.query;
   const path = runPath(id, '/taken');
-  if (employee_id === undefined) {
+  if (employee_id === undefined)
     return html`
-      <form class="card fields" method="get" action=${path} aria-label="One employee">
-        <div class="field">
-          <label for="employee">One employee, by ID</label>
-          <input id="employee" name="employee_id" maxlength="255" />
-        </div>
-        <button type="submit">Enter the amounts</button>
-      </form>
+      <section class="card" aria-labelledby="paycheck">
+        <h2 id="paycheck">One employee</h2>
+        ${employeeFinder(employer_id, path, 'Enter the amounts')}
+      </section>
     `;
-  }
   const { data: lines, problem } = await attempt(linesOf(visit, employee_id), 400, 422);
   if (problem !== undefined) return problemSummary(problem);
   if (lines.length === 0)

@@ -184,6 +184,5 @@ export function otherActions(run: Run, visit: Visit, voiding: RunApproval): Html
       ${may('runs:approve') && isFinalized && obstacleOf(voiding, visit, 'void') === null && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
-    ${voiding?.approved_by != null && html`<p class="hint while-unchanged">${obstacleOf(voiding, visit, 'void') ?? `${actorName(voiding.approved_by)} approved voiding this run.`}</p>`}
   `;
 }

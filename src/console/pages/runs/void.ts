@@ -4,7 +4,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts } from '../../elements/facts.ts';
 import { filledForm } from '../../elements/fields.ts';
 import { dayOf, money } from '../../elements/format.ts';
-import { address, runPath } from '../../elements/links.ts';
+import { address, nameIn, runPath } from '../../elements/links.ts';
 import { obstacleOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
@@ -18,15 +18,7 @@ export function voidPages({ page, action }: Console): void {
     const run = await outlineOf(visit);
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
-      <section class="card" aria-label="Run">
-        ${facts([
-          ['Employer', run.employer_id],
-          ['Pay date', dayOf(run.pay_date)],
-          ['Pay period', periodOf(run)],
-          ['Employee amount', run.totals && money(run.totals.member_amount)],
-          ['Employer amount', run.totals && money(run.totals.employer_amount)],
-        ])}
-      </section>
+      ${voidedAmounts(run)}
       ${await voiding(visit, run, {})}
     `;
     return { title: html`Void ${nameOf(run)}`, body };
@@ -43,6 +35,21 @@ export function voidPages({ page, action }: Console): void {
       go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }),
     };
   });
+}
+
+/** Renders what voiding a run takes back. */
+export function voidedAmounts(run: Run): Html {
+  return html`
+    <section class="card" aria-label="Run">
+      ${facts([
+        ['Employer', nameIn('employer', run.employer_id)],
+        ['Pay date', dayOf(run.pay_date)],
+        ['Pay period', periodOf(run)],
+        ['Employee amount', run.totals && money(run.totals.member_amount)],
+        ['Employer amount', run.totals && money(run.totals.employer_amount)],
+      ])}
+    </section>
+  `;
 }
 
 /** Renders the form that voids a run, or why the user may not. */

@@ -74,12 +74,12 @@ export function editorPages({ page, action }: Console): void {
     );
     return { title: html`Payroll policy of ${nameIn('employer', employer_id)}`, body };
   });
-  action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', run, ...typed } }) => {
+  action(POLICY_PATH, 'runs:write', async ({ api, query: { run }, form: { employer_id = '', ...typed } }) => {
     const body = { ...typed, recoup: recoupIn(typed.recoup ?? '1x') };
     const call = api.perform(putPayrollPolicy, { params: { employer_id }, body });
     const { problem } = await attempt(call, 400, 422);
     if (problem !== undefined) return policyForm({ employer_id, run }, typed, problem);
-    return { go: address('/settings', { employer_id, run, saved: 'policy' }) };
+    return { go: address('/settings', { employer_id, saved: 'policy' }) };
   });
 }
 
@@ -94,8 +94,8 @@ async function rowsWithoutCode(api: Api, employer_id: string, codes: readonly se
   );
 }
 
-async function saveCodes({ api, form }: Act): Promise<Html | Done> {
-  const { employer_id = '', loaded = '', run } = form;
+async function saveCodes({ api, form, query: { run } }: Act): Promise<Html | Done> {
+  const { employer_id = '', loaded = '' } = form;
   const of = { employer_id, run };
   const { do: command, ...edited } = commandOf(form, CODES);
   const saved = await settings.codesOf(api, employer_id);
@@ -113,7 +113,7 @@ async function saveCodes({ api, form }: Act): Promise<Html | Done> {
   const call = api.perform(putPayrollCodes, { params: { employer_id }, body: { codes } });
   const { problem } = await attempt(call, 422);
   if (problem !== undefined) return codeForm(of, saved, { ...edited, loaded, problem }, places);
-  return { go: address('/settings', { ...of, saved: 'codes' }) };
+  return { go: address('/settings', { employer_id, saved: 'codes' }) };
 }
 
 /** `run`: the run from whose page the user came. */
@@ -128,7 +128,7 @@ function codeForm(
 ): Html {
   return editor(CODES, edited, {
     saved,
-    hidden: of,
+    hidden: { employer_id: of.employer_id },
     back: address('/settings', of),
     placeOf(path) {
       const [, row, field] = /^codes\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
@@ -143,7 +143,7 @@ function policyForm(of: Of, typed: Readonly<Record<string, unknown>>, problem?: 
     <form id="policy" class="long" novalidate hx-post=${POLICY_PATH} hx-target="this" hx-swap="outerHTML">
       ${summary}
       <p>Saving adds a version. Open runs with a pay date on or after its date use it; finalized runs do not change.</p>
-      ${hiddenFields(of)}
+      ${hiddenFields({ employer_id: of.employer_id })}
       <section class="card">
         ${fieldOf('effective_from')}
         <div class="columns">${[...OPTION_NAMES, 'recoup'].map(fieldOf)}</div>

@@ -122,8 +122,8 @@ function ruleOf(last: settings.Schedule['pay_dates'][number] | undefined): Edite
 }
 
 /** Replaces, adds or deletes the schedule. The API takes all schedules of a year; the year's others are sent unchanged. */
-async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
-  const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '', run } = form;
+async function saveSchedule({ api, form, today, query: { run } }: Act): Promise<Html | Done> {
+  const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '' } = form;
   const known = keyOf(form.known_frequency, form.known_group);
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
   const all = await settings.schedulesOf(api, employer_id, year);
@@ -170,7 +170,7 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
   const body = { schedules, ...(form.untaken === 'true' && { untaken: true }) };
   const call = api.perform(putPayScheduleOfYear, { params: { employer_id, year }, body });
   const { problem } = await attempt(call, 409, 422);
-  if (problem === undefined) return { go: address('/settings', { employer_id, run, saved: 'schedule' }) };
+  if (problem === undefined) return { go: address('/settings', { employer_id, saved: 'schedule' }) };
   const { status, title, detail: rule = title } = problem;
   const errors = status === 409 ? [{ path: PAY_DATES.path, rule }] : (problem.errors ?? []);
   return scheduleForm(opened, { ...edited, problem: { ...problem, errors }, index });
@@ -191,7 +191,6 @@ function scheduleForm({ employer_id, run, today, known, saved }: Opened, edited:
     saved: saved?.pay_dates ?? [],
     hidden: {
       employer_id,
-      run,
       ...(known !== null && {
         year,
         known_frequency: known.pay_frequency,

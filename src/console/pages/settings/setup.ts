@@ -3,6 +3,7 @@ import { listCensuses } from '../../../api/operations/censuses.ts';
 import { listDeductions } from '../../../api/operations/deductions.ts';
 import { listPayFrequencies } from '../../../api/operations/payroll-settings.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { employerChoices } from '../../elements/employers.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
 import { filePath } from '../../elements/file.ts';
@@ -218,10 +219,7 @@ async function settingsForm(
     ...((sources.length > 0 || problem !== undefined) && {
       copy_from: {
         label: 'Copy payroll codes and policy from',
-        choices: [
-          { value: '', label: 'None' },
-          ...sources.map((value) => ({ value, label: value, of: 'employer' as const })),
-        ],
+        choices: [{ value: '', label: 'None' }, ...(await employerChoices(visit, sources))],
         hint: 'An employer whose payroll system uses the same codes.',
       },
     }),
