@@ -53,16 +53,6 @@ t.test('an employer without a census has a page to upload the first', async (t) 
   t.match(await cells(page, 'Censuses'), [
     [/maple-bakery$/, '', '', '1', /just now/, 'none yet', '', 'Sync now'],
   ]);
-  await bring(stage, 'oak-bakery', [employee]);
-  await page.goto('/census');
-  await click(page, 'Sync the 2 censuses that were not uploaded yet');
-  await page.getByText('2 syncs requested').waitFor();
-  t.match(
-    (await cells(page, 'Censuses')).map((row) => row[1]),
-    ['requested', 'requested'],
-  );
-  await page.locator('[hx-get="/census/to-sync"]').waitFor({ state: 'detached' });
-  t.equal(await page.getByRole('button', { name: /^Sync the/ }).count(), 0, 'each is requested');
 });
 
 t.test('the changes of a file format are shown before the census is staged', async (t) => {

@@ -308,18 +308,18 @@ t.test('a run is compared with the previous one, and every employee outside it h
   await follow(page, page.getByRole('link', { name: 'All 2' }));
   await page.getByText('1 to 2 of 2').waitFor();
   t.equal(await employees.count(), 2);
-  const finder = page.getByLabel('Employee, by name or ID');
-  await finder.fill('nobody');
-  await click(page, 'Show the lines');
-  await page.getByText('No employee of this employer has this name or ID.').waitFor();
-  await finder.fill('emp');
-  await click(page, 'Show the lines');
-  await follow(page, page.locator('.matches').getByRole('link', { name: 'emp-2' }));
-  await page.getByRole('heading', { name: 'Lines of emp-2' }).waitFor();
   await page.getByText('1 employee with deductions not in this run').click();
   t.strictSame(await cells(page, 'Employees not in this run'), [['emp-4', 'Terminated']]);
   await page.getByText('1 employee with deductions on other pay schedules').click();
   t.strictSame(await cells(page, 'Employees on other pay schedules'), [['monthly', '', '1']]);
+  const finder = page.getByLabel('Employee, by name or ID');
+  await finder.fill('nobody');
+  await click(page, 'Show');
+  await page.getByText('No employee of this employer has this name or ID.').waitFor();
+  await finder.fill('emp');
+  await click(page, 'Show');
+  await follow(page, page.locator('.matches').getByRole('link', { name: 'emp-2' }));
+  await page.getByRole('heading', { name: 'Lines of emp-2' }).waitFor();
 });
 
 t.test('a deduction of two jobs is assigned on the page that the readiness check links to', async (t) => {

@@ -24,17 +24,17 @@ export const AMOUNT_COLUMNS: readonly Column<Amounts>[] = [
 ];
 
 /**
- * Renders a table that scrolls sideways when it is too wide. `stacked`: on a narrow screen each row becomes a block.
+ * Renders a table that scrolls sideways when it is too wide. On a narrow screen each row becomes a block.
  * `captionHidden`: a heading above already names the table. `rowId` keeps what is selected in a row across refreshes.
  */
 export function table<Row>(
   rows: readonly Row[],
-  options: { caption: string; captionHidden?: boolean; stacked?: boolean; rowId?: (row: Row) => string },
+  options: { caption: string; captionHidden?: boolean; rowId?: (row: Row) => string },
   columns: readonly Column<Row>[],
 ): Html {
-  const { caption, captionHidden = false, stacked = false, rowId } = options;
+  const { caption, captionHidden = false, rowId } = options;
   return html`
-    <div class=${stacked ? 'scroll stacked' : 'scroll'} role="region" aria-label=${caption} tabindex="0">
+    <div class="scroll stacked" role="region" aria-label=${caption} tabindex="0">
       <table>
         <caption><span class=${captionHidden ? 'hidden-label' : undefined}>${caption}</span></caption>
         <thead>

@@ -38,7 +38,7 @@ export function paychecksOfDeduction(paychecks: readonly Paycheck[], deductionId
   );
   if (lines.length === 0) return html`<p class="soft">No paycheck has taken it yet.</p>`;
   const shown = lines.slice(0, SHOWN);
-  return table(shown, { caption: `Last paychecks of ${deductionId}`, captionHidden: true, stacked: true }, [
+  return table(shown, { caption: `Last paychecks of ${deductionId}`, captionHidden: true }, [
     ['Pay date', ({ run_id, pay_date, employee_id }) => payDateLink(run_id, pay_date, employee_id), 'name'],
     ['Employee amount', memberAmountOf, 'number'],
     EMPLOYER_AMOUNT,
@@ -62,7 +62,7 @@ export function paycheckTable(paychecks: readonly Paycheck[], employee_id: strin
     ({ run_id, pay_date }) =>
       html`<a class="on-screen" href=${address(runPath(run_id, '/taken'), { employee_id })}>${'Report deductions taken'}<span class="hidden-label">${` on ${pay_date}`}</span></a>`,
   ];
-  return table(paychecks, { caption: 'Last paychecks', stacked: true }, [
+  return table(paychecks, { caption: 'Last paychecks' }, [
     ['Pay date', ({ run_id, pay_date }) => payDateLink(run_id, pay_date, employee_id), 'name'],
     ['Employee amount', totalOf, 'number'],
     EMPLOYER_AMOUNT,

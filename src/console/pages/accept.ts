@@ -13,8 +13,7 @@ import type { RunReadiness } from '../elements/run-readiness.ts';
 import { type Html, html } from '../html.ts';
 import type { Act, Console, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
-import { fails } from './payroll-table.ts';
-import { type Payroll, payrollsOf } from './payrolls.ts';
+import { fails, type Payroll, payrollsOf } from './payrolls.ts';
 import { nameOf } from './runs/labels.ts';
 
 const PATH = '/payrolls/accept';
@@ -110,7 +109,7 @@ async function listOf(visit: Visit, check: string): Promise<Html> {
     <form id="accepting" hx-post=${PATH} hx-target="this" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ check })}
       ${SELECT_ALL}
-      ${table(rows, { caption: 'Payrolls that fail this check', captionHidden: true, stacked: true }, [
+      ${table(rows, { caption: 'Payrolls that fail this check', captionHidden: true }, [
         [html`<span class="hidden-label">Selected</span>`, boxOf],
         ['Payroll', ({ payroll }) => nameOf(payroll), 'name'],
         ['Findings', (row) => findingsOf(row, check, visit), 'wide'],

@@ -1,9 +1,9 @@
 /** The censuses of all employers, with one row for each employer. Syncs that need a person come first. */
 import type { RowOf } from '../../api/operation.ts';
-import { listCensusSyncs, syncCensus } from '../../api/operations/census-syncs.ts';
+import { listCensusSyncs } from '../../api/operations/census-syncs.ts';
 import { listCensuses } from '../../api/operations/censuses.ts';
 import { pausedNotice } from '../elements/checks.ts';
-import { empty, later, live, savedNotice, state } from '../elements/facts.ts';
+import { empty, live, state } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { age, count, counted, lacksScope } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath } from '../elements/links.ts';
@@ -23,8 +23,6 @@ type Row = {
 
 /** The API lists syncs by time, so an employer's latest sync is searched among this many. */
 const SYNCS_READ = 100;
-/** The longest page of the API. */
-const LIST_MAX = 1_000;
 const PATH = '/census';
 const STATES = ['requested', 'waiting', 'held', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
 const FILTERS: readonly Filter[] = [
@@ -32,31 +30,22 @@ const FILTERS: readonly Filter[] = [
   { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
 ];
 
-export function censusListPages({ page, part, action }: Console): void {
+export function censusListPages({ page }: Console): void {
   page(PATH, 'census:read', async (visit) => {
-    const { requested, ...query } = visit.query;
+    const { query } = visit;
     const list = query.state === undefined ? await employersOf(visit, query) : await syncsIn(visit, query);
     const body = html`
       ${await pausedNotice(visit)}
-      ${savedNotice({ saved: requested }, '/', 'All payrolls', `${counted(Number(requested), 'sync')} requested. The list shows their progress.`)}
       ${filterForm(PATH, query, FILTERS)}
       ${list}
     `;
     return { title: 'Census', body };
   });
-
-  part('/census/to-sync', 'census:write', async ({ api }) => syncAll((await employersToSync(api)).length));
-
-  action('/census/sync-all', 'census:write', async ({ api }) => {
-    const employers = await employersToSync(api);
-    for (const employer_id of employers) await api.perform(syncCensus, { params: { employer_id } });
-    return { go: address(PATH, { requested: employers.length }) };
-  });
 }
 
 /** Renders the employers with a staged census, and on the first page those that only have a sync. */
 async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
-  const { api, may } = visit;
+  const { api } = visit;
   const { employer_id, cursor } = query;
   const staged = await api.perform(listCensuses, { query: { limit: PAGE_ROWS, employer_id, cursor } });
   const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: SYNCS_READ, employer_id } });
@@ -65,9 +54,7 @@ async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
   const ids = new Set([...known.keys(), ...(cursor === undefined ? latest.keys() : [])]);
   const rows = [...ids].map((id) => ({ employer_id: id, sync: latest.get(id), staged: known.get(id) }));
   if (rows.length === 0) return nothing(visit);
-  const mayStart = may('census:write') && !(await visit.isSendingOff());
   return html`
-    ${mayStart && later('/census/to-sync', 'Looking for censuses to upload …')}
     ${live({ id: 'employers', path: address(PATH, query) }, censusTable(rows, visit))}
     ${pager(PATH, query, staged.next_cursor)}
   `;
@@ -81,7 +68,7 @@ async function syncsIn(visit: Visit, query: Visit['query']): Promise<Html> {
   const { data, next_cursor } = await visit.api.perform(listCensusSyncs, { query: list });
   if (data.length === 0) return nothing(visit);
   const rows = data.map((sync) => ({ employer_id: sync.employer_id, sync }));
-  const shown = { caption: 'Syncs, newest first', captionHidden: true, stacked: true };
+  const shown = { caption: 'Syncs, newest first', captionHidden: true };
   return html`${table(rows, shown, [...SYNC_COLUMNS(visit), REASON])}${pager(PATH, query, next_cursor)}`;
 }
 
@@ -103,7 +90,7 @@ function censusTable(rows: readonly Row[], visit: Visit): Html {
     html`<span class="hidden-label">Action</span>`,
     ({ employer_id, staged }) => staged && syncButton(employer_id, 'Sync now'),
   ];
-  return table(rows.toSorted(byUrgency), { caption: 'Censuses', captionHidden: true, stacked: true }, [
+  return table(rows.toSorted(byUrgency), { caption: 'Censuses', captionHidden: true }, [
     ...SYNC_COLUMNS(visit),
     ['Employees', ({ staged }) => staged && count(staged.employees), 'number'],
     ['Staged census', ({ staged }) => (staged ? age(staged.staged_at, now) : 'none'), 'date'],
@@ -143,30 +130,6 @@ function nothing({ query: { employer_id: employer, state: wanted, cursor }, may 
       ? 'To upload a census, enter the employer ID above and press “Show”.'
       : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
   return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
-}
-
-/** Returns the employers whose staged census was neither uploaded, requested nor held. */
-async function employersToSync(api: Visit['api']): Promise<string[]> {
-  const { data: censuses } = await api.perform(listCensuses, { query: { limit: LIST_MAX } });
-  const requested = new Set<string>();
-  for (const wanted of ['requested', 'held'] as const) {
-    const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: LIST_MAX, state: wanted } });
-    for (const { employer_id } of syncs) requested.add(employer_id);
-  }
-  return censuses
-    .filter(
-      ({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id),
-    )
-    .map(({ employer_id }) => employer_id);
-}
-
-function syncAll(employers: number): Html {
-  if (employers < 2) return html`<div></div>`;
-  return html`
-    <form class="actions" hx-post="/census/sync-all">
-      <button type="submit" class="quiet">${`Sync the ${count(employers)} censuses that were not uploaded yet`}</button>
-    </form>
-  `;
 }
 
 export function lastUpload({ id, last_upload }: Staged, now: Date): Content {

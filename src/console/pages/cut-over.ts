@@ -128,7 +128,7 @@ function outcome(compared: Comparison, list: CutOverList, visit: Visit): Html {
       ${signed_at !== null && html`<p>${'Signed off '}${instant(signed_at)}${`: ${counted(signed_off, 'difference is', 'differences are')} unchanged since.`}</p>`}
       ${missing_ids > 0 && html`<p class="problem">${`${counted(missing_ids, 'deduction')} without an ID of the service. They cannot be signed off: wait for the events of the service, or import the IDs.`}</p>`}
       ${unknown_employees > 0 && html`<p>${`${counted(unknown_employees, 'employee')} of the file not employed here: compare the people first.`}</p>`}
-      ${table(shown, { caption: 'Differences', stacked: true }, [
+      ${table(shown, { caption: 'Differences' }, [
         ['Difference', ({ difference }) => KINDS[difference], 'name'],
         ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
         ...(list === 'people'

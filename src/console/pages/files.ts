@@ -4,15 +4,27 @@ import { importDeductions } from '../../api/operations/deduction-imports.ts';
 import { proposeFileFormat } from '../../api/operations/file-formats.ts';
 import { Refusal } from '../../api/problem.ts';
 import { FILE_KINDS, type FileKindName } from '../../formats/file-format.ts';
-import { changeTable, chosenFileForm, type FileOf, filePath, OUTCOME, sendFile } from '../elements/file.ts';
-import { counted, lacksScope } from '../elements/format.ts';
-import { censusPath, cutOverPath, nameIn, runPath } from '../elements/links.ts';
+import {
+  changeTable,
+  chosenFileForm,
+  type FileOf,
+  fileOf,
+  filePath,
+  OUTCOME,
+  readOtherwise,
+  rejectedFile,
+  repairsOf,
+  sendFile,
+} from '../elements/file.ts';
+import { count, counted, lacksScope } from '../elements/format.ts';
+import { address, censusPath, cutOverPath, nameIn, runPath } from '../elements/links.ts';
 import { rowProblems } from '../elements/list.ts';
-import { upload } from '../forms.ts';
+import { type Upload, upload } from '../forms.ts';
 import { type Html, html } from '../html.ts';
-import type { Console, Visit } from '../page.ts';
-import { deductionFiles } from './deduction-file.ts';
+import type { Console, Done, Visit } from '../page.ts';
+import { attempt } from '../performing.ts';
 import { confirmFormat, formatForm } from './file-format.ts';
+import { setupPath } from './payrolls.ts';
 
 type Proposal = ResultOf<typeof proposeFileFormat>;
 
@@ -47,7 +59,12 @@ export function filePages(pages: Console): void {
     return problem ?? confirmed(of);
   });
 
-  deductionFiles(pages);
+  upload(pages, '/files/:employer_id/deductions/check', importDeductions.scope, 'file', (uploaded) =>
+    sent(uploaded, true),
+  );
+  upload(pages, '/files/:employer_id/deductions/import', importDeductions.scope, 'file', (uploaded) =>
+    sent(uploaded, false),
+  );
 }
 
 const TITLES: Readonly<Record<FileKindName, string>> = {
@@ -139,4 +156,49 @@ function confirmed({ employer_id, kind, use, run }: FileOf): Html {
     if (kind === 'deductions') return [filePath({ employer_id, kind }, '/check'), 'Check the file', true];
     return [null, '', false];
   }
+}
+
+type Imported = ResultOf<typeof importDeductions>;
+
+async function sent(uploaded: Upload, preview: boolean): Promise<Html | Done> {
+  const { api, params } = uploaded;
+  const file: FileOf = { employer_id: params.employer_id ?? '', kind: 'deductions' };
+  const call = api.upload(importDeductions, fileOf(uploaded), {
+    query: { employer_id: file.employer_id, preview },
+  });
+  const { data, problem } = await attempt(call, 422);
+  if (problem !== undefined) return rejectedFile(problem, file, uploaded);
+  return preview ? checked(data, file, uploaded) : imported(data, file, uploaded);
+}
+
+function checked(result: Imported, file: FileOf, visit: Visit): Html {
+  const { rows, imported: added, placeholders } = result;
+  return html`
+    <section class="card" aria-labelledby="result">
+      <h2 id="result" tabindex="-1" autofocus>${`No problems in ${counted(rows, 'deduction')}`}</h2>
+      <p>${`${count(added)} new, ${count(rows - added)} imported before.${placeholders > 0 ? ` ${counted(placeholders, 'deduction')} without an ID of the benefits service: each is replaced once the service sends its deduction.` : ''}`}</p>
+      ${repairsOf(result)}
+      ${warningsOf(result)}
+      <div class="actions">
+        ${added > 0 && sendFile(filePath(file, '/import'), 'Import these deductions')}
+      </div>
+      ${result.repairs !== null && readOtherwise(file, visit, false)}
+    </section>
+  `;
+}
+
+/** Leads to the next step. The check has shown the warnings. */
+function imported(
+  { imported: added, applied }: Imported,
+  { employer_id }: FileOf,
+  { may }: Visit,
+): Html | Done {
+  if (may('runs:write') && may('runs:read'))
+    return { go: address(setupPath(), { employer_id, imported: added }) };
+  return html`<p class="done" role="status">${`${counted(added, 'deduction')} imported.${applied ? '' : ' They appear within seconds.'}`}</p>`;
+}
+
+function warningsOf({ warnings }: Imported): Html | null {
+  if (warnings.length === 0) return null;
+  return html`<h3>${`Warnings: ${count(warnings.length)}`}</h3><p>They block nothing.</p>${rowProblems(warnings)}`;
 }

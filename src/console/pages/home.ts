@@ -1,25 +1,61 @@
-/** Home: the payrolls that are due, what each needs, and one button that opens its run. */
+/** Home is the month: the payrolls that are due, what else waits for a person, the files of today, and the next pay dates. */
+import { listCensusSyncs } from '../../api/operations/census-syncs.ts';
+import { listEmployeeChanges } from '../../api/operations/employee-changes.ts';
+import { getFileFormat } from '../../api/operations/file-formats.ts';
+import { listPayrollRunLines } from '../../api/operations/payroll-run-lines.ts';
+import { listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
+import { Refusal } from '../../api/problem.ts';
+import { dayAt } from '../../database/time-zone.ts';
+import { allPages } from '../../formats/cursor.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { BACKGROUND, empty, live, problemBody, savedNotice } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
-import { count, counted, dayText, lacksScope } from '../elements/format.ts';
-import { address, nameIn, runPath } from '../elements/links.ts';
+import { count, counted, dayOf, dayText, lacksScope } from '../elements/format.ts';
+import { address, employerRunsLink, nameIn, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
 import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
 import { attempt } from '../performing.ts';
 import { acceptLink } from './accept.ts';
-import { filesOfToday, nextDates, waiting } from './month.ts';
-import { failedOf, fails, payrollTable, STATES, type State, scheduleOf, stateIn } from './payroll-table.ts';
-import { nextDatesLink, openRunOf, type Payroll, payrollsOf, setupPath } from './payrolls.ts';
+import {
+  failedOf,
+  fails,
+  nextDatesLink,
+  openRunOf,
+  type Payroll,
+  payrollsOf,
+  payrollTable,
+  STATES,
+  type State,
+  scheduleOf,
+  setupPath,
+  stateIn,
+} from './payrolls.ts';
 import { nameOf } from './runs/labels.ts';
 
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
 
-export function homePages({ page, action, parts }: Console): void {
+export function homePages({ page, action, archive, parts }: Console): void {
+  archive(FILES_PATH, listPayrollRunLines, async (visit) => {
+    const runs = await finalizedToday(visit, parts);
+    if (runs.length === 0) throw new Refusal('NOT_FOUND', 'No payroll was finalized today.');
+    const files = [];
+    for (const { id: run_id, employer_id } of runs) {
+      const of = { params: { employer_id, kind: 'payroll' } };
+      const { format } = await visit.api.perform(getFileFormat, of);
+      const file_format = format === null ? undefined : 'payroll';
+      files.push({
+        params: { run_id },
+        query: { file_format, download: 'true' },
+        filename: `${run_id}${format === null ? '' : '-payroll'}.csv`,
+      });
+    }
+    return { filename: `payrolls-${visit.today}.tar`, files };
+  });
+
   page('/', 'self', async (visit) => {
     const { may, caller } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
@@ -181,6 +217,77 @@ function endingSchedules(all: readonly Payroll[]): Html | null {
     <details id="ending">
       <summary>${`${counted(ending.length, 'pay schedule')} ${ending.length === 1 ? 'ends' : 'end'} within 60 days`}</summary>
       <ul>${ending.map((payroll) => html`<li>${nameIn('employer', payroll.employer_id)}${`, ${scheduleOf(payroll)}: `}${nextDatesLink(payroll)}${endOf(payroll)}</li>`)}</ul>
+    </details>
+  `;
+}
+
+/** No day of a time zone is longer. */
+const DAY_MAX_MS = 26 * 3_600_000;
+const COUNTED = 100;
+const FILES_PATH = '/payrolls/files.tar';
+
+type Database = Pick<ConsoleParts, 'db'>;
+
+async function finalizedToday({ api, now, today }: Visit, { db }: Database) {
+  const finalized_from = new Date(now.getTime() - DAY_MAX_MS).toISOString();
+  const readPage = (cursor?: string) =>
+    api.perform(listPayrollRuns, { query: { state: 'finalized', finalized_from, limit: 500, cursor } });
+  const runs = [];
+  for await (const page of allPages(readPage)) runs.push(...page);
+  return runs.filter(({ finalized_at }) => finalized_at !== null && dayAt(db, finalized_at) === today);
+}
+
+/** Renders the download of the files of all runs that were finalized today; null if there are none. */
+async function filesOfToday(visit: Visit, parts: Database): Promise<Html | null> {
+  const { length } = await finalizedToday(visit, parts);
+  if (length === 0) return null;
+  const label = length === 1 ? 'Download today’s file (.tar)' : `Download today’s ${length} files (.tar)`;
+  return html`<div class="actions"><a class="button quiet" href=${FILES_PATH} download>${label}</a></div>`;
+}
+
+/** Lists the rejected changes and held censuses, which belong to no single payroll. */
+async function waiting({ api, may }: Visit): Promise<Html | null> {
+  const query = { limit: COUNTED };
+  const rejected = may('changes:read')
+    ? await api.perform(listEmployeeChanges, { query: { ...query, state: 'rejected' } })
+    : null;
+  const held = may('census:read')
+    ? await api.perform(listCensusSyncs, { query: { ...query, state: 'held' } })
+    : null;
+  const ready = may('runs:approve') ? 'you can release it' : 'a payroll manager can release it';
+  const notices = [
+    waits(
+      rejected,
+      'rejected employment change',
+      'rejected employment changes',
+      'retry or cancel it',
+      '/changes?state=rejected',
+    ),
+    waits(held, 'held census', 'held censuses', ready, '/census?state=held'),
+  ].filter((notice) => notice !== null);
+  return notices.length === 0 ? null : html`<ul class="notice">${notices}</ul>`;
+}
+
+type Counted = { readonly data: readonly unknown[]; readonly has_more: boolean } | null;
+
+function waits(list: Counted, what: string, plural: string, action: string, path: string): Html | null {
+  if (list === null || list.data.length === 0) return null;
+  const { data, has_more } = list;
+  const label = has_more ? `More than ${COUNTED} ${plural}` : counted(data.length, what, plural);
+  return html`<li><a href=${path}>${label}</a>${`: ${action}`}</li>`;
+}
+
+/** Lists the pay date after the due one of every payroll, by date, folded. */
+function nextDates(all: readonly Payroll[]): Html | null {
+  const next = all.filter(({ next_pay_date }) => next_pay_date !== null);
+  if (next.length === 0) return null;
+  const byDate = [...Map.groupBy(next, ({ next_pay_date }) => next_pay_date as string)].toSorted();
+  const named = (payroll: Payroll) =>
+    html`<li>${employerRunsLink(payroll.employer_id)}${`, ${scheduleOf(payroll)}`}</li>`;
+  return html`
+    <details id="next-dates">
+      <summary>Next pay dates</summary>
+      <dl class="facts">${byDate.map(([day, payrolls]) => html`<dt>${dayOf(day)}</dt><dd><ul class="problems">${payrolls.map(named)}</ul></dd>`)}</dl>
     </details>
   `;
 }

@@ -60,7 +60,7 @@ function typeName(type: string): string {
 }
 
 function listOf(rows: readonly Notification[], mayWrite: boolean): Html {
-  return table(rows, { caption: 'Notifications', captionHidden: true, stacked: true }, [
+  return table(rows, { caption: 'Notifications', captionHidden: true }, [
     ['Created', ({ created_at }) => instant(created_at), 'date'],
     ['Notification', ({ type, text }) => withNote(typeName(type), text), 'wide'],
     ['State', (row) => withNote(state(row.state), row.reason)],

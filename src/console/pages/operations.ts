@@ -100,66 +100,68 @@ function readinessCard(readiness: ResultOf<typeof getReadiness>, visit: Visit, i
   `;
 }
 
-function numbers(activity: Activity, { now, may }: Visit): Html {
-  const { last_received_at, oldest_pending_at, pending, quarantined, conflicts } = activity.events;
-  const toEvents = (path: string, text: string) => may('events:read') && html`<a href=${path}>${text}</a>`;
-  const showAll = (path: string, number: number) => number > 0 && toEvents(path, 'Show all');
-  const received = last_received_at === null ? [] : [instant(last_received_at)];
-  const oldest = oldest_pending_at === null ? [] : [`oldest ${age(oldest_pending_at, now)}`];
-  const isLate = oldest_pending_at !== null && now.getTime() - Date.parse(oldest_pending_at) > LATE_MS;
-  const size = `Database size ${count(Math.round(activity.database_bytes / MEGABYTE))} MB`;
-  const toneOf = (isBad: boolean) => (isBad ? 'bad' : 'plain');
+/** One figure of the page, with lines below it. Those that are null or false are left out. */
+type Card = readonly [title: string, figure: Content, lines: readonly Content[], tone?: Tone | undefined];
+
+function numbers(activity: Activity, visit: Visit): Html {
+  const { now, may } = visit;
+  const { events, requests } = activity;
+  const { last_received_at: last, oldest_pending_at: oldest, pending, quarantined, conflicts } = events;
+  const toEvents = (isShown: boolean, path: string, text = 'Show all') =>
+    isShown && may('events:read') && html`<a href=${path}>${text}</a>`;
+  const oldestOf = (at: string | null) => at !== null && `oldest ${age(at, now)}`;
+  const bad = (isBad: boolean) => (isBad ? 'bad' : undefined);
+  const cards: Card[] = [
+    [
+      'Last event',
+      last === null ? 'none yet' : age(last, now),
+      [last !== null && instant(last), toEvents(true, '/events', 'All events')],
+    ],
+    [
+      'Pending events',
+      atLeast(pending),
+      [oldestOf(oldest), toEvents(pending > 0, '/events?state=pending')],
+      bad(isOlder(oldest, LATE_MS, now)),
+    ],
+    [
+      'Quarantined events',
+      atLeast(quarantined),
+      [toEvents(quarantined > 0, QUARANTINED)],
+      bad(quarantined > 0),
+    ],
+    [
+      'Event conflicts',
+      atLeast(conflicts),
+      [toEvents(conflicts > 0, '/events?conflict=true')],
+      bad(conflicts > 0),
+    ],
+    [
+      'Outbox',
+      `${atLeast(requests.pending + requests.sending)} waiting`,
+      [
+        `${atLeast(requests.held)} held, ${atLeast(requests.rejected)} rejected`,
+        oldestOf(requests.oldest_unfinished_at),
+        may('changes:read') && html`<a href="/changes">Changes</a>`,
+        may('census:read') && html`<a href="/census">Censuses</a>`,
+      ],
+      bad(requests.held + requests.rejected > 0),
+    ],
+    ['Sending', ...sending(activity, now)],
+    [
+      'Ledger',
+      `position ${count(activity.position)}`,
+      [`Database size ${count(Math.round(activity.database_bytes / MEGABYTE))} MB`],
+    ],
+  ];
   return html`
     <section aria-labelledby="numbers-title">
       <h2 id="numbers-title" class="hidden-label">Activity</h2>
-      <div class="cards numbers">
-        ${card('Last event', last_received_at === null ? 'none yet' : age(last_received_at, now), [...received, toEvents('/events', 'All events')])}
-        ${card('Pending events', atLeast(pending), [...oldest, showAll('/events?state=pending', pending)], toneOf(isLate))}
-        ${card('Quarantined events', atLeast(quarantined), [showAll(QUARANTINED, quarantined)], toneOf(quarantined > 0))}
-        ${card('Event conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], toneOf(conflicts > 0))}
-        ${outboxCard(activity.requests, now, may)}
-        ${sendingCard(activity, now)}
-        ${card('Ledger', `position ${count(activity.position)}`, [size])}
-      </div>
+      <div class="cards numbers">${cards.map(card)}</div>
     </section>
   `;
 }
 
-/** Shows whether requests reach the service. While it does not respond, sending is active, and they wait. */
-function sendingCard({ circuit_breaker, sending_off_since: off, requests }: Activity, now: Date): Html {
-  if (off !== null) return card('Sending', state('off'), ['A pilot: nothing is sent.', instant(off)], 'warn');
-  const { state: sending, reason, paused_at } = circuit_breaker;
-  if (sending === 'paused')
-    return card('Sending', state(sending), [reason, paused_at && instant(paused_at)], 'bad');
-  const { oldest_unfinished_at: oldest } = requests;
-  const isDelayed = oldest !== null && now.getTime() - Date.parse(oldest) > DELAYED_MS;
-  if (!isDelayed) return card('Sending', state(sending), []);
-  const wait = `A request was queued ${age(oldest, now)} and is not delivered. The benefits service may not be reachable.`;
-  return card('Sending', state('delayed', 'bad'), [wait], 'bad');
-}
-
-function outboxCard(requests: Activity['requests'], now: Date, may: Visit['may']): Html {
-  const { pending, sending, held, rejected, oldest_unfinished_at } = requests;
-  const links = [
-    may('changes:read') && html`<a href="/changes">Changes</a>`,
-    may('census:read') && html`<a href="/census">Censuses</a>`,
-  ];
-  return html`
-    <div class=${`card ${held + rejected > 0 ? 'bad' : 'plain'}`}>
-      <h3>Outbox</h3>
-      <ul class="states">
-        <li><strong>${atLeast(pending)}</strong> pending</li>
-        <li><strong>${atLeast(sending)}</strong> sending</li>
-        <li><strong>${atLeast(held)}</strong> held</li>
-        <li><strong>${atLeast(rejected)}</strong> rejected</li>
-      </ul>
-      ${oldest_unfinished_at !== null && html`<p class="hint">${`oldest ${age(oldest_unfinished_at, now)}`}</p>`}
-      <p class="hint links">${links}</p>
-    </div>
-  `;
-}
-
-function card(title: string, figure: Content, lines: readonly Content[], tone: Tone = 'plain'): Html {
+function card([title, figure, lines, tone = 'plain']: Card): Html {
   const shown = lines.filter((line) => line !== null && line !== false);
   return html`
     <div class=${`card ${tone}`}>
@@ -168,6 +170,24 @@ function card(title: string, figure: Content, lines: readonly Content[], tone: T
       ${shown.map((line) => html`<p class="hint">${line}</p>`)}
     </div>
   `;
+}
+
+function isOlder(at: string | null, ms: number, now: Date): boolean {
+  return at !== null && now.getTime() - Date.parse(at) > ms;
+}
+
+/** Shows whether requests reach the service. While it does not respond, sending is active, and they wait. */
+function sending(
+  { circuit_breaker, sending_off_since: off, requests }: Activity,
+  now: Date,
+): [Html, Content[], Tone?] {
+  if (off !== null) return [state('off'), ['A pilot: nothing is sent.', instant(off)], 'warn'];
+  const { state: current, reason, paused_at } = circuit_breaker;
+  if (current === 'paused') return [state(current), [reason, paused_at && instant(paused_at)], 'bad'];
+  const { oldest_unfinished_at: oldest } = requests;
+  if (oldest === null || !isOlder(oldest, DELAYED_MS, now)) return [state(current), []];
+  const wait = `A request was queued ${age(oldest, now)} and is not delivered. The benefits service may not be reachable.`;
+  return [state('delayed', 'bad'), [wait], 'bad'];
 }
 
 function atLeast(number: number): string {

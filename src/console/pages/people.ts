@@ -25,7 +25,7 @@ export function peoplePages({ page }: Console): void {
     const body = html`
       <p>${'The search above finds a person by name. '}<a href=${address('/ledger', filter)}>All deductions</a></p>
       ${filterForm(PATH, query, await withEmployers(visit, [EMPLOYER_FILTER]))}
-      ${data.length === 0 ? empty('No employees', advice) : table(data, { caption: 'Employees by ID', captionHidden: true, stacked: true }, columns(today))}
+      ${data.length === 0 ? empty('No employees', advice) : table(data, { caption: 'Employees by ID', captionHidden: true }, columns(today))}
       ${pager(PATH, query, next_cursor)}
     `;
     return { title: 'People', body };

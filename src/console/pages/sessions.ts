@@ -23,7 +23,7 @@ export function sessionPages({ page, action, button }: Console): void {
     const body = html`
       ${savedNotice({ saved: ended }, '/', 'Home', ended === 'others' ? 'All other sessions ended.' : 'Session ended.')}
       ${caller !== null && accessOf(caller)}
-      ${table(data, { caption: 'Sessions of your token', captionHidden: true, stacked: true }, [
+      ${table(data, { caption: 'Sessions of your token', captionHidden: true }, [
         ['Signed in', ({ created_at }) => instant(created_at), 'date'],
         ['Last used', ({ last_used_at }) => since(last_used_at, now), 'date'],
         ['Session', ending],

@@ -17,7 +17,7 @@ import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
-import { ACCEPTED_COLUMN, CHANGE_COLUMN, type Change, KINDS, STATES } from './labels.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN, type Change, KINDS, STATES } from './list.ts';
 
 /** Waiting changes of one employee that are read. */
 const WAITING_READ = 50;
@@ -139,20 +139,16 @@ async function waitingChanges(change: Change, { api }: Visit): Promise<Html | nu
 
 function attempts({ attempts: all, last_attempts }: Change): Html {
   const hidden = all - last_attempts.length;
-  const list = table(
-    last_attempts,
-    { caption: 'Attempts, newest first', captionHidden: true, stacked: true },
+  const list = table(last_attempts, { caption: 'Attempts, newest first', captionHidden: true }, [
+    ['No.', ({ attempt }) => count(attempt), 'number'],
+    ['Started', ({ started_at }) => instant(started_at), 'date'],
+    ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
+    ['Status', ({ status }) => status ?? '–', 'number'],
     [
-      ['No.', ({ attempt }) => count(attempt), 'number'],
-      ['Started', ({ started_at }) => instant(started_at), 'date'],
-      ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
-      ['Status', ({ status }) => status ?? '–', 'number'],
-      [
-        'Result',
-        ({ finished_at: at, reason }) => (reason === null ? at !== null && 'Delivered' : resultText(reason)),
-      ],
+      'Result',
+      ({ finished_at: at, reason }) => (reason === null ? at !== null && 'Delivered' : resultText(reason)),
     ],
-  );
+  ]);
   return html`
     <section aria-labelledby="attempts">
       <h2 id="attempts">Attempts</h2>

@@ -1,15 +1,38 @@
 /** The employment changes that payroll reported. */
-import { listEmployeeChanges } from '../../../api/operations/employee-changes.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import { type getEmployeeChange, listEmployeeChanges } from '../../../api/operations/employee-changes.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
-import { count, resultText } from '../../elements/format.ts';
+import { count, instant, resultText } from '../../elements/format.ts';
 import { address, changePath, employeeOf } from '../../elements/links.ts';
-import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { ACCEPTED_COLUMN, CHANGE_COLUMN, KINDS, STATES, type Summary } from './labels.ts';
+
+export type Change = ResultOf<typeof getEmployeeChange>;
+export type Summary = RowOf<typeof listEmployeeChanges>;
+
+export const KINDS: Readonly<Record<Change['kind'], string>> = {
+  'new-hire': 'New hire',
+  termination: 'Termination',
+  demographic: 'Address change',
+  'compensation-change': 'Pay or status change',
+};
+export const STATES: Readonly<Record<Change['state'], string>> = {
+  pending: 'It is sent automatically, and retried until the service responds.',
+  sending: 'It is being sent now.',
+  rejected: 'The service rejected it.',
+  delivered: 'The service accepted it. Its contents have been deleted here.',
+  canceled: 'It will not be sent, and its contents have been deleted.',
+};
+export const CHANGE_COLUMN: Column<Summary> = [
+  'Change',
+  ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
+  'name',
+];
+export const ACCEPTED_COLUMN: Column<Summary> = ['Accepted', ({ created_at }) => instant(created_at), 'date'];
 
 const FILTERS = [
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
@@ -44,7 +67,7 @@ export function changeListPages({ page }: Console): void {
 function changeTable(changes: readonly Summary[], visit: Visit): Html {
   const caption = 'Employment changes, newest first';
   const blocking = [' ', state('blocks others', 'warn')];
-  return table(changes, { caption, stacked: true, captionHidden: true }, [
+  return table(changes, { caption, captionHidden: true }, [
     CHANGE_COLUMN,
     ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
     ['State', (change) => html`<span>${state(change.state)}${change.blocking && blocking}</span>`],

@@ -1,11 +1,11 @@
 /** The list of events, newest first, and reprocessing of a selection or a whole filter. */
 import type { RowOf } from '../../../api/operation.ts';
 import { reprocessEvent, reprocessEvents } from '../../../api/operations/event-work.ts';
-import { getEvent, listEvents } from '../../../api/operations/events.ts';
+import { listEvents } from '../../../api/operations/events.ts';
 import { Refusal } from '../../../api/problem.ts';
 import { DEDUCTION_UPDATED, EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
-import { choicesOf, field, hiddenFields, SELECT_ALL } from '../../elements/fields.ts';
+import { choicesOf, hiddenFields, SELECT_ALL } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
 import { address, employeeLink, eventLink } from '../../elements/links.ts';
 import {
@@ -19,7 +19,6 @@ import {
 } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { dataOrNull } from '../../performing.ts';
 import { effectLabel, typeName } from './labels.ts';
 
 type Summary = RowOf<typeof listEvents>;
@@ -46,22 +45,17 @@ const FILTERS = [
 export function eventListPages({ page, action }: Console): void {
   page('/events', 'events:read', async (visit) => {
     const { api, query, may } = visit;
-    const { id = '', cursor } = query;
+    const { cursor } = query;
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } =
-      id === '' ? await api.perform(listEvents, { query: list }) : await eventsWithId(visit, id);
-    const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
-    const shown = data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, may);
+    const { data, next_cursor } = await api.perform(listEvents, { query: list });
+    const isReprocessable = data.length > 0 && may('events:write') && acceptsAll(filter);
+    const shown = data.length === 0 ? nothing(filter, cursor) : eventTable(data, filter, may);
     const body = html`
       ${reprocessed(query)}
-      <form class="fields" method="get" action="/events" role="search" aria-label="One event">
-        ${field({ name: 'id', label: 'Event ID', value: id, size: 36 })}
-        <button type="submit" class="quiet">Find</button>
-      </form>
       ${filterForm('/events', query, FILTERS)}
-      ${live({ id: 'events', path: address('/events', { ...filter, id, cursor }) }, shown)}
-      ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
+      ${live({ id: 'events', path: address('/events', { ...filter, cursor }) }, shown)}
+      ${pager('/events', { ...filter, cursor }, next_cursor)}
       ${isReprocessable && reprocessForm(filter)}
     `;
     return { title: 'Events', body };
@@ -89,14 +83,6 @@ function acceptsAll(filter: Texts): boolean {
   return isFiltered && state !== 'pending' && dismissed !== 'true' && conflict === undefined;
 }
 
-async function eventsWithId(
-  { api }: Visit,
-  event_id: string,
-): Promise<{ data: Summary[]; next_cursor: null }> {
-  const event = await dataOrNull(api.perform(getEvent, { params: { event_id } }));
-  return { data: event === null ? [] : [event], next_cursor: null };
-}
-
 function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']): Html {
   const selected: Column<Summary> = [
     html`<span class="hidden-label">Selected</span>`,
@@ -104,7 +90,7 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
       html`<input type="checkbox" name=${SELECTED + id} value="yes" aria-label=${`Select ${id}`} />`,
   ];
   const rowId = ({ id }: Summary) => `event-${encodeURIComponent(id)}`;
-  const list = table(events, { caption: 'Events, newest first', stacked: true, captionHidden: true, rowId }, [
+  const list = table(events, { caption: 'Events, newest first', captionHidden: true, rowId }, [
     ...(may('events:write') ? [selected] : []),
     ['Received', ({ received_at }) => instant(received_at), 'date'],
     ...(may('ledger:read') ? subjectColumns(events) : [TYPE]),
@@ -219,17 +205,9 @@ function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Te
   `;
 }
 
-function nothing(filter: Texts, id: string, cursor: string | undefined): Html {
-  if (id !== '') {
-    return empty(
-      'No event has this ID',
-      html`<p>Enter the whole ID, as shown in the provider’s portal. If the portal shows the event as delivered, check the endpoint address there and send it again.</p>`,
-    );
-  }
+function nothing(filter: Texts, cursor: string | undefined): Html {
   if (Object.keys(filter).length > 0 || cursor !== undefined)
     return empty('No matching events', html`<p><a href="/events">Show all events</a></p>`);
-  return empty(
-    'No events yet',
-    html`<p>Register the webhook endpoint in the provider’s portal and send a test event.</p>`,
-  );
+  const advice = html`<p>Register the webhook endpoint in the provider’s portal and send a test event.</p>`;
+  return empty('No events yet', advice);
 }

@@ -1,7 +1,12 @@
-/** The form that decides about the selected open items, and what it does. */
-import type { ResultOf } from '../../../api/operation.ts';
-import { decideOpenItems, previewItemDecisions } from '../../../api/operations/open-items.ts';
+/** Decisions about open items: the form about the selected ones, what it does, and what was decided. */
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import {
+  decideOpenItems,
+  listItemDecisions,
+  previewItemDecisions,
+} from '../../../api/operations/open-items.ts';
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
+import { empty } from '../../elements/facts.ts';
 import {
   choicesOf,
   filledForm,
@@ -10,11 +15,11 @@ import {
   problemSummary,
   type Specs,
 } from '../../elements/fields.ts';
-import { dayOf, money, sentence } from '../../elements/format.ts';
-import { idLink, nameable, nameIn, type Query } from '../../elements/links.ts';
-import { table } from '../../elements/list.ts';
+import { actorName, dayOf, instant, money, sentence } from '../../elements/format.ts';
+import { employeeOf, idLink, nameable, nameIn, type Query, runLink } from '../../elements/links.ts';
+import { type Column, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
-import type { Console } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import * as labels from './labels.ts';
 
@@ -27,7 +32,12 @@ const SPECS: Specs = {
 /** The list's filters. */
 const KEPT = labels.FILTERS.map(({ name }) => name);
 
-export function itemActions({ action }: Console): void {
+export function itemActions({ page, action }: Console): void {
+  page(PATH, 'runs:read', async (visit) => ({
+    title: visit.query.item_id === undefined ? 'Decisions about open items' : 'Decisions about an open item',
+    body: await listOf(visit),
+  }));
+
   action('/open-items/preview', 'runs:write', async ({ api, form }) => {
     if (form.hold_employee === undefined && selectedIn(form).length === 0) return NOTHING_SELECTED;
     const call = api.perform(previewItemDecisions, {
@@ -63,7 +73,7 @@ function ofFields(problem: ProblemDetails): ProblemDetails {
 
 /** Shows what the decisions would do to the next paycheck of each employee. */
 function previewOf(paychecks: ResultOf<typeof previewItemDecisions>['paychecks']): Html {
-  return table(paychecks, { caption: 'Next paychecks with these decisions', stacked: true }, [
+  return table(paychecks, { caption: 'Next paychecks with these decisions' }, [
     ['Employee', ({ employee_id }) => nameable('employee', employee_id, idLink(null, employee_id)), 'name'],
     ['Pay date', ({ pay_date }) => (pay_date === null ? 'No paycheck' : dayOf(pay_date)), 'date'],
     ['Employee amount now', ({ before }) => money(before.member_amount), 'number'],
@@ -127,4 +137,40 @@ export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
       ${preview('items', '/open-items/preview', NOTHING_SELECTED)}
     </fieldset>
   `;
+}
+
+type Listed = RowOf<typeof listItemDecisions>;
+
+const PATH = '/open-items/decisions';
+
+async function listOf(visit: Visit): Promise<Html> {
+  const { api, query } = visit;
+  const { employer_id = '', item_id, employee_id, cursor } = query;
+  const list = { limit: PAGE_ROWS, cursor, item_id, employee_id };
+  const call = api.perform(listItemDecisions, { params: { employer_id }, query: list });
+  const { data: decisions, problem } = await attempt(call, 400);
+  if (problem !== undefined) return problemSummary(problem);
+  return html`
+    <p><a href=${labels.itemsPath({ employer_id })}>${`Open items of ${employer_id}`}</a></p>
+    ${decisions.data.length === 0 ? empty('No decisions') : table(decisions.data, { caption: 'Decisions', captionHidden: true }, columnsFor(visit))}
+    ${pager(PATH, query, decisions.next_cursor)}
+  `;
+}
+
+function columnsFor(visit: Visit): Column<Listed>[] {
+  return [
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
+    ['Item', (decision) => itemOf(decision, visit), 'wide'],
+    ['Decided', ({ decided_at }) => instant(decided_at), 'date'],
+    ['By', ({ decided_by }) => actorName(decided_by)],
+    ['Decision', labels.decided, 'wide'],
+    ['Reason', ({ reason }) => reason, 'wide'],
+  ];
+}
+
+function itemOf({ kind, line_of_coverage, taxability, deduction_id, run_id }: Listed, { may }: Visit): Html {
+  if (kind === null || line_of_coverage === null || taxability === null)
+    return html`<span>All items of the employee</span>`;
+  const deduction = labels.deductionOf({ line_of_coverage, taxability, deduction_id }, may);
+  return html`<span>${labels.KINDS[kind]}${': '}${deduction}${run_id !== null && [', run ', runLink(run_id)]}</span>`;
 }

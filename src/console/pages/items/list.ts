@@ -119,7 +119,7 @@ function totalsOf(totals: Totals): Html {
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">Totals</h2>
-      ${table(rows, { caption: 'Totals of open items', captionHidden: true, stacked: true }, [
+      ${table(rows, { caption: 'Totals of open items', captionHidden: true }, [
         ['By kind and state', ({ name }) => name, 'name'],
         ['Items', ({ items }) => count(items), 'number'],
         ['Employees', ({ employees }) => count(employees), 'number'],
@@ -134,7 +134,7 @@ function totalsOf(totals: Totals): Html {
 function itemTable(items: readonly Item[], visit: Visit): Html {
   const maySelect = visit.may('runs:write');
   const caption = 'Open items';
-  return table(items, { caption, stacked: true, captionHidden: true }, [
+  return table(items, { caption, captionHidden: true }, [
     ['Employee', (item) => [maySelect && selectionOf(item), employeeOf(item.employee_id, visit)], 'name'],
     ...itemColumns(items, visit),
   ]);

@@ -1,35 +1,49 @@
-/** One deduction: its latest state, its state at another time, and all its versions. */
-import { getEmployerOfDeduction } from '../../../api/operations/deduction-assignments.ts';
+/** One deduction: what payroll deducts now, its state at another time, its versions, and its employer. */
+import type { ResultOf } from '../../../api/operation.ts';
+import { assignDeduction, getEmployerOfDeduction } from '../../../api/operations/deduction-assignments.ts';
 import {
   getDeduction,
   getTimelineOfDeduction,
   listVersionsOfDeduction,
 } from '../../../api/operations/deductions.ts';
+import { getEmployee } from '../../../api/operations/employees.ts';
+import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
-import { dayText, instant } from '../../elements/format.ts';
+import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
+import { actorName, dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
+import { address, employeeLink, employerLink, eventOf, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { Console } from '../../page.ts';
-import { type Api, dataOrNull } from '../../performing.ts';
-import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
+import type { Console, Visit } from '../../page.ts';
+import { type Api, attempt, dataOrNull } from '../../performing.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
-import { deductedNow } from './now.ts';
 import {
+  changeList,
+  changesBetween,
   type Deduction,
   employerAdvice,
   employerOf,
   placeholderWords,
   sentence,
+  spanOf,
   stateOfDeduction,
+  stateOn,
 } from './terms.ts';
-import { previousVersion, type Then, versionTable } from './versions.ts';
+import { previousVersion, type Then, type Timeline, versionTable } from './versions.ts';
 
-export function deductionPages(console: Console): void {
-  const { page } = console;
-  assignmentActions(console);
+export function deductionPages({ page, action }: Console): void {
+  action('/deductions/:deduction_id/employer', 'runs:write', async ({ api, params, form }) => {
+    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
+    const { employer_id, effective_on = '', reason = '', employee_id = '' } = form;
+    const body = { employer_id, reason, ...(effective_on !== '' && { effective_on }) };
+    const call = api.perform(assignDeduction, { body });
+    const { problem } = await attempt(call, 400, 404, 409, 422);
+    if (problem === undefined) return { go: address(path, { saved: 'true' }) };
+    return assignmentForm(path, await employersOf(api, employee_id), form, problem);
+  });
+
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
     const { api, params, query, today, may } = visit;
     const { deduction_id: id = '' } = params;
@@ -120,4 +134,110 @@ function stateThen(past: Deduction | null, { on, knownAt }: Then): Content {
   const when = html`<strong>${on === null ? 'Latest state' : `On ${dayText(on)}`}${known}${': '}</strong>`;
   if (past === null) return [when, on === null ? 'not known yet.' : 'not in effect.'];
   return [when, `${sentence(past)} (version ${past.version}).`];
+}
+
+/** Renders that sentence. `timeline`: the versions that are in effect on some day, in the order of their days. */
+function deductedNow(deduction: Deduction, timeline: Timeline, visit: Pick<Visit, 'today' | 'may'>): Html {
+  if (deduction.employer_id === null) {
+    const advice = html`<p>${employerAdvice(deduction)}</p>`;
+    return card('Payroll deducts nothing: its runs skip this deduction.', advice);
+  }
+  const { today } = visit;
+  const place = timeline.findIndex(({ in_effect }) => stateOn(in_effect, today)[0] === 'in effect');
+  const [current, previous] = [timeline[place], timeline[place - 1]];
+  const next = timeline.find(({ in_effect: { from } }) => from !== null && from > today);
+  if (current === undefined) return card(nothingNow(deduction, next, today));
+  const change =
+    next !== undefined &&
+    html`<p>${`Then: ${sentence(next, next.in_effect)}, because of event `}${eventOf(next.event_id, visit)}.</p>`;
+  return card(`Payroll deducts ${sentence(current, current.in_effect)}.`, [
+    reasonOf(current, previous, eventOf(current.event_id, visit)),
+    change,
+  ]);
+}
+
+function card(lead: string, rest: Content = null): Html {
+  return html`
+    <section class="card" aria-label="What payroll deducts now">
+      <p class="lead">${lead}</p>
+      ${rest}
+    </section>
+  `;
+}
+
+/** Names the event of the version in effect, and what it changed since the version before. */
+function reasonOf(current: Timeline[number], previous: Timeline[number] | undefined, event: Html): Html {
+  if (previous === undefined)
+    return html`<p>${'Because of event '}${event}${current.version === 1 && ', the first of this deduction'}.</p>`;
+  return html`<div><p>${'Because of event '}${event}, which changed:</p>${changeList(changesBetween(previous, current))}</div>`;
+}
+
+function nothingNow(deduction: Deduction, next: Timeline[number] | undefined, today: string): string {
+  if (next !== undefined) return `Payroll deducts nothing now. Later: ${sentence(next, next.in_effect)}.`;
+  const { until } = spanOf(deduction);
+  return until !== null && until < today
+    ? `Payroll deducts nothing: the deduction ended on ${dayText(until)}.`
+    : 'Payroll deducts nothing: the deduction is in effect on no date.';
+}
+
+type Assignment = ResultOf<typeof getEmployerOfDeduction>['assignments'][number];
+
+function specsOf(employers: readonly string[]): Specs {
+  return {
+    employer_id: { label: 'Employer', choices: employers.map((id) => ({ value: id, label: id })) },
+    effective_on: {
+      label: 'From the pay period of',
+      type: 'date',
+      hint: 'Without a date, from the pay period that contains today.',
+    },
+    reason: { label: 'Reason', required: true, hint: 'Stored with the assignment. At most 500 characters.' },
+  };
+}
+
+/** Returns the form on the page of a deduction. */
+async function assignmentPart(api: Api, path: string, employee_id: string, may: Visit['may']): Promise<Html> {
+  if (!may('runs:write'))
+    return html`<p class="hint">To assign the deduction to an employer, your token needs the scope runs:write.</p>`;
+  return assignmentForm(path, await employersOf(api, employee_id), { employee_id });
+}
+
+/** Returns the employers that an employee has or had. */
+async function employersOf(api: Api, employee_id: string): Promise<string[]> {
+  const employee = await dataOrNull(api.perform(getEmployee, { params: { employee_id } }));
+  return (employee?.employments ?? []).map(({ employer_id }) => employer_id);
+}
+
+function assignmentForm(
+  path: string,
+  employers: readonly string[],
+  typed: Query,
+  problem?: ProblemDetails,
+): Html {
+  const { summary, fieldOf } = filledForm(specsOf(employers), typed, problem);
+  return html`
+    <form id="assignment" class="card" aria-labelledby="assign" novalidate hx-post=${`${path}/employer`} hx-target="this" hx-swap="outerHTML">
+      <h2 id="assign">Assign to an employer</h2>
+      ${summary}
+      <p>The runs of this employer take the deduction, and the runs of another employer do not.</p>
+      ${hiddenFields({ employee_id: typed.employee_id })}
+      ${fieldOf('employer_id')}
+      ${fieldOf('effective_on')}
+      ${fieldOf('reason')}
+      <div class="actions">
+        <button type="submit">Assign the deduction</button>
+        <a class="button quiet" href=${path}>Cancel</a>
+      </div>
+    </form>
+  `;
+}
+
+/** Lists assignments, the newest first. Null without one. */
+function assignmentList(assignments: readonly Assignment[], path: string, may: Visit['may']): Content {
+  if (assignments.length === 0) return null;
+  const items = assignments.map(({ employer_id, effective_on, assigned_by, reason }) => {
+    const made = ` from the pay period of ${dayText(effective_on)}. Assigned by ${actorName(assigned_by)}: ${reason}`;
+    return html`<li>${employerLink(employer_id)}${made}</li>`;
+  });
+  const again = may('runs:write') && html`<a href=${address(path, { assign: 'true' })}>Assign it again</a>`;
+  return html`<ul>${items}</ul>${again}`;
 }

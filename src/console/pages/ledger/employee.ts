@@ -4,9 +4,10 @@ import { listDeductions } from '../../../api/operations/deductions.ts';
 import { getEmployee } from '../../../api/operations/employees.ts';
 import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { empty, state } from '../../elements/facts.ts';
-import { dayOf, dayText, instant, plain, term } from '../../elements/format.ts';
+import { dayOf, dayText, instant, plain, term, sentence as written } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
+import { eventOf } from '../../elements/links.ts';
 import { PAGE_ROWS, table, withNote } from '../../elements/list.ts';
 import {
   lastPaychecks,
@@ -14,11 +15,10 @@ import {
   paychecksOfDeduction,
   paycheckTable,
 } from '../../elements/paychecks.ts';
-import { unappliedNotice } from '../../elements/unapplied.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { dataOrNull } from '../../performing.ts';
-import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/labels.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/list.ts';
 import { itemsPath } from '../items/labels.ts';
 import { itemColumns } from '../items/list.ts';
 import { notFound } from './list.ts';
@@ -85,7 +85,7 @@ function employments(list: readonly Employment[], due: DuePayrolls, today: strin
   const rows = list.flatMap(({ spells, ...employment }) =>
     spells.map((spell) => ({ ...employment, ...spell })),
   );
-  return table(rows, { caption: 'Employment', stacked: true }, [
+  return table(rows, { caption: 'Employment' }, [
     ['Employer', ({ employer_id }) => links.employerLink(employer_id), 'name'],
     ['State', (row) => employmentState(row, today)],
     ['Hired', ({ hire_date }) => (hire_date === null ? 'Unknown' : dayOf(hire_date)), 'date'],
@@ -155,7 +155,7 @@ function explanationOf(deduction: Deduction, paychecks: readonly Paycheck[] | nu
 function itemsOf({ id: employee_id, open_items }: Employee, visit: Visit): Html | null {
   if (open_items === undefined) return null;
   if (open_items.length === 0) return html`<p class="soft">No open items.</p>`;
-  const list = table(open_items, { caption: 'Open items', stacked: true }, [
+  const list = table(open_items, { caption: 'Open items' }, [
     ['Employer', ({ employer_id }) => links.named('employer', employer_id), 'name'],
     ...itemColumns(open_items, visit),
   ]);
@@ -171,7 +171,7 @@ function changesOf({ id: employee_id, changes }: Employee): Html | null {
   if (changes === undefined) return null;
   if (changes.data.length === 0) return html`<p class="soft">No employment changes.</p>`;
   const shown = changes.data.slice(0, CHANGES_SHOWN);
-  const list = table(shown, { caption: 'Employment changes, newest first', stacked: true }, [
+  const list = table(shown, { caption: 'Employment changes, newest first' }, [
     CHANGE_COLUMN,
     ['State', ({ state: now }) => state(now)],
     ['Reason', ({ reason }) => reason],
@@ -188,7 +188,7 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
   // Only changes have pages.
   const sourcePath = ({ source, source_id }: Fact) =>
     source === 'census' || !may('changes:read') ? null : links.changePath(source_id);
-  const list = table(shown, { caption: 'Roster reports, newest first', stacked: true }, [
+  const list = table(shown, { caption: 'Roster reports, newest first' }, [
     ['Position', ({ position }) => position, 'number'],
     ['Employer', ({ employer_id }) => links.named('employer', employer_id), 'name'],
     ['Applies from', ({ effective_on, received_on }) => dayOf(effective_on ?? received_on), 'date'],
@@ -221,4 +221,19 @@ function differencesOf(fact: Fact, earlier: readonly Fact[]): Change[] {
   if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
   const after = fact.absent ? 'without the employee' : 'with the employee again';
   return [...fields, { what: 'census', after }];
+}
+
+type UnappliedChange = ResultOf<typeof getEmployee>['unapplied'][number];
+
+/** Renders the changes of an employee with their quarantined events; null without any. */
+function unappliedNotice(changes: readonly UnappliedChange[], visit: Pick<Visit, 'may'>): Html | null {
+  if (changes.length === 0) return null;
+  const itemOf = ({ event_id, message }: UnappliedChange) =>
+    html`<li>${written(message)}${' (event '}${eventOf(event_id, visit)})</li>`;
+  return html`
+    <section class="notice" aria-label="Amounts not applied">
+      <p>These amounts arrived in events that are quarantined. The amounts shown are the earlier ones.</p>
+      <ul>${changes.map(itemOf)}</ul>
+    </section>
+  `;
 }

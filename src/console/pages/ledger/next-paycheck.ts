@@ -51,7 +51,7 @@ function paycheck(lines: readonly Line[], run: { run_id: string; pay_date: strin
   const caption = `Next paycheck, ${dayText(run.pay_date)}`;
   return html`
     <div>
-      ${table(lines, { caption, stacked: true }, [
+      ${table(lines, { caption }, [
         ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
         ...AMOUNT_COLUMNS,
         ['Why', whyOf, 'wide'],

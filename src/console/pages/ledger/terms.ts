@@ -178,7 +178,7 @@ export function deductionTable(
 ): Html {
   const member = alignedMoney(deductions.map(({ member_contribution }) => member_contribution));
   const employer = alignedMoney(deductions.map(({ employer_contribution }) => employer_contribution));
-  return table(deductions, { caption, stacked: true }, [
+  return table(deductions, { caption }, [
     ...owners,
     ['Coverage', coverageOf, owners.length === 0 ? 'name' : undefined],
     ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],

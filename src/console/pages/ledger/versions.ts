@@ -1,15 +1,16 @@
 /** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
-import type { RowOf } from '../../../api/operation.ts';
-import type { listVersionsOfDeduction } from '../../../api/operations/deductions.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import type { getTimelineOfDeduction, listVersionsOfDeduction } from '../../../api/operations/deductions.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import { alignedMoney, instant } from '../../elements/format.ts';
 import { eventOf } from '../../elements/links.ts';
 import { table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
-import type { Timeline } from './now.ts';
 import { changeList, changesBetween, datesOf, type Span, spanOf, spanWords } from './terms.ts';
 
+/** The versions that are in effect on some day, in the order of their days. */
+export type Timeline = ResultOf<typeof getTimelineOfDeduction>['versions'];
 export type Version = RowOf<typeof listVersionsOfDeduction>;
 
 /** A time that the user asked about, and the version in effect then; null: none was. */
@@ -71,7 +72,7 @@ function daysOf({ version }: Version, inEffect: Timeline): Span | undefined {
 export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
   const member = alignedMoney(rows.map(({ member_contribution }) => member_contribution));
   const employer = alignedMoney(rows.map(({ employer_contribution }) => employer_contribution));
-  const list = table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
+  const list = table(rows, { caption: 'Versions, newest first', captionHidden: true }, [
     ['Version', (row) => nameOf(row, shown), 'name'],
     ['Event', ({ event_id }) => eventOf(event_id, shown), 'wide'],
     ['Changes', (row) => changesOf(row, shown.latest), 'wide'],

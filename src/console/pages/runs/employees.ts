@@ -1,7 +1,8 @@
 /** The employees of a run, compared with the previous run: the largest changes first, all of them by chips. A row opens into its lines. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
-import { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
 import { address, employeeOf, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
@@ -11,7 +12,7 @@ import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
 import { type ComputedRun, flagLabel, REASONS, type Run } from './labels.ts';
-import { linesOfEmployee } from './lines.ts';
+import { linesOfEmployee } from './paycheck-lines.ts';
 import { breakdown } from './totals.ts';
 
 type Employees = ResultOf<typeof listPayrollRunEmployees>;
@@ -22,10 +23,19 @@ const LARGEST = 8;
 /** The parameters of the page's address that select employees. */
 const FILTERS = ['reason', 'flag', 'different', 'all', 'page'] as const;
 
-export function runEmployeePages({ part }: Console): void {
+export function runEmployeePages({ part, csv }: Console): void {
   part('/runs/:run_id/changes', 'runs:read', changesPart);
   part('/runs/:run_id/employees', 'runs:read', employeesPart);
   part('/runs/:run_id/employee', 'runs:read', linesOfEmployee);
+  csv('/runs/:run_id/lines.csv', listPayrollRunLines, async ({ api, params: { run_id }, query }) => {
+    const { state: now } = await api.perform(getPayrollRunOutline);
+    const { file_format } = query;
+    const isFinal = now === 'finalized';
+    // A file of another state must not pass for the final one.
+    const state = isFinal ? '' : `-${now}`;
+    const filename = `${run_id}${file_format === undefined ? '' : '-payroll'}${state}.csv`;
+    return { query: { file_format, download: isFinal ? 'true' : undefined }, filename };
+  });
 }
 
 /** Reports whether the address selects employees, so that the page starts with them. */
@@ -113,7 +123,7 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
   return html`
     <div>
       ${chips(path, query, employees)}
-      ${employeeFinder(run.employer_id, path, 'Show the lines')}
+      ${employeeFinder(run.employer_id, path, 'Show')}
       ${(isOfEmployees(query) || !isCompared) && shown}
       ${breakdown(run, { may })}
     </div>

@@ -5,7 +5,6 @@ import { finalizePayrollRun } from '../../../api/operations/payroll-run-work.ts'
 import {
   deletePayrollRun,
   getPayrollRun,
-  getPayrollRunOutline,
   getPayrollRunReadiness,
 } from '../../../api/operations/payroll-runs.ts';
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
@@ -25,7 +24,7 @@ import {
 } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
-import { attempt, dataOrNull } from '../../performing.ts';
+import { attempt } from '../../performing.ts';
 import { openFindings } from './findings.ts';
 import { type ComputedRun, nameOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
@@ -87,28 +86,12 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${hasChanged && changedNotice(path, whatHappened, 'finalize')}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {})}
-      ${await confirmation(visit, { run, readiness }, await withReason(visit, readiness, reviewed), problem)}
+      ${await confirmation(visit, { run, readiness }, reviewed, problem)}
       ${await overridesOf(visit, run)}
       ${await approvalsOf(visit)}
       ${breakdown(run, visit)}
     </div>
   `;
-}
-
-/** Suggests the reason of the run that the user finalized before, if it covers every check that fails here. */
-async function withReason(
-  { api }: Visit,
-  { checks }: Pick<RunReadiness, 'checks'>,
-  reviewed: Visit['query'],
-): Promise<Visit['query']> {
-  const { after, reason } = reviewed;
-  if (after === undefined || reason !== undefined) return reviewed;
-  const before = await dataOrNull(api.perform(getPayrollRunOutline, { params: { run_id: after } }));
-  const failed = checks.filter(({ result }) => result === 'fail');
-  const isCovered = failed.length > 0 && failed.every(({ id }) => before?.accepted_checks.includes(id));
-  return isCovered && before?.accept_reason != null
-    ? { ...reviewed, reason: before.accept_reason }
-    : reviewed;
 }
 
 /** Reports that the totals changed after the user saw them. */
@@ -125,7 +108,7 @@ export function changedNotice(path: string, whatHappened: string, next: string):
 export async function approvalsOf({ api }: Visit): Promise<Html | null> {
   const { approvals } = await api.perform(listPayrollRunApprovals);
   if (approvals.length === 0) return null;
-  const list = table(approvals, { caption: 'Approvals, newest first', captionHidden: true, stacked: true }, [
+  const list = table(approvals, { caption: 'Approvals, newest first', captionHidden: true }, [
     ['Action', ({ action }) => term(action), 'name'],
     ['Time', ({ approved_at }) => instant(approved_at), 'date'],
     ['No longer counts', endOf],
@@ -151,7 +134,7 @@ export function totals(run: ComputedRun, before: Partial<Reviewed>): Html {
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
-      ${table(rows, { caption: 'Totals', captionHidden: true, stacked: true }, [
+      ${table(rows, { caption: 'Totals', captionHidden: true }, [
         ...(isCompared ? [['Totals', (row) => row.name, 'name'] satisfies Column<Totals>] : []),
         ...figures.map(([figure, title]): Column<Totals> => {
           return [title, ({ values }) => shown(figure, values[figure]), 'number'];
@@ -183,12 +166,8 @@ async function confirmation(
   if (obstacle !== null)
     return html`<p class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${path}>Back to the run</a></p>${shown}`;
   const label = isReady ? 'Reason to accept warnings' : 'Reason';
-  const stored =
+  const hint =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
-  const isSuggested = problem === undefined && reviewed.after !== undefined && reviewed.reason !== undefined;
-  const hint = isSuggested
-    ? `The reason of ${reviewed.after}. Change it if it differs here. ${stored}`
-    : stored;
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
   const isWarned = isReady && checks.some((check) => isChoice(check, accepting));
   return html`

@@ -53,7 +53,7 @@ function listOf(
   return html`
     <section aria-labelledby="findings">
       <h2 id="findings">Accepted findings</h2>
-      ${table(findings, { caption: 'Findings by check', captionHidden: true, stacked: true }, [
+      ${table(findings, { caption: 'Findings by check', captionHidden: true }, [
         ['Check', ({ check }) => titleOfCheck(check), 'name'],
         ['Employee', ({ employee_id }) => employee_id !== undefined && employeeOf(employee_id, visit)],
         ['Finding', (finding) => textOf(finding, visit, run), 'wide'],

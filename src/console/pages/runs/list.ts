@@ -46,7 +46,7 @@ export function runListPages({ page }: Console): void {
 
 function runTable(runs: readonly Summary[]): Html {
   const caption = 'Payroll runs, latest pay date first';
-  return table(runs, { caption, stacked: true, captionHidden: true }, [
+  return table(runs, { caption, captionHidden: true }, [
     ['Run', named, 'name'],
     ['State', (run) => state(run.state)],
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],

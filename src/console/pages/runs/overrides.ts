@@ -101,7 +101,7 @@ async function regularLines({ api }: Pick<Visit, 'api'>, employee_id = ''): Prom
 /** Lists the lines of an employee, each with a link to the form that overrides it. */
 function lineChoices(runId: string, lines: readonly Line[]): Html | null {
   if (lines.length === 0) return null;
-  return table(lines, { caption: 'Choose the line to override', stacked: true }, [
+  return table(lines, { caption: 'Choose the line to override' }, [
     ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
     [
       'Deduction',
@@ -126,7 +126,7 @@ function overridden(typed: Visit['query'], lines: readonly Line[]): Html {
   });
   if (rows.length === 0)
     return html`<p class="hint">What changes appears here once an amount is entered.</p>`;
-  return table(rows, { caption: 'What changes', stacked: true }, [
+  return table(rows, { caption: 'What changes' }, [
     ['Amount', ({ side }) => side, 'name'],
     ['In the run now', ({ regular }) => money(regular), 'number'],
     ['With the override', ({ amount }) => money(amountOf(amount)), 'number'],
@@ -193,7 +193,7 @@ export async function overridesOf(
   const { overrides } = await api.perform(listPayrollRunOverrides);
   if (overrides.length === 0) return null;
   const isEditable = state === 'open' && may('runs:write');
-  const list = table(overrides, { caption: 'Overrides', captionHidden: true, stacked: true }, [
+  const list = table(overrides, { caption: 'Overrides', captionHidden: true }, [
     ['Employee', ({ employee_id }) => runEmployeeLink(id, employee_id), 'name'],
     [
       'Deduction',

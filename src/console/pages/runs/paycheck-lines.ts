@@ -1,10 +1,16 @@
 /** Lines of a run or a preview by paycheck, with the explanation of each amount. */
+import { listDeductions } from '../../../api/operations/deductions.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { flagTexts } from '../../../formats/flags.ts';
 import { facts, state } from '../../elements/facts.ts';
+import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
 import { deductionLink, eventOf, idLink, nameable, runLink } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
+import { spanOf } from '../ledger/terms.ts';
 import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';
 
@@ -39,9 +45,9 @@ export function paychecks(lines: readonly Line[]): Html {
   `;
 }
 
-export const HEADS = html`<div class="paycheck-heads" aria-hidden="true"><span>Employee amount</span><span>Employer amount</span></div>`;
+const HEADS = html`<div class="paycheck-heads" aria-hidden="true"><span>Employee amount</span><span>Employer amount</span></div>`;
 
-export function lineOf(line: Line, options: Options): Html {
+function lineOf(line: Line, options: Options): Html {
   const { kind, change, amount_change, flags } = line;
   return html`
     <details class="line">
@@ -139,4 +145,47 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
     ['Employer payroll code', employer_payroll_code !== null && employer_payroll_code + treatment],
     ['Description', line.description],
   ]);
+}
+
+/** Flags of an employee's last lines, which depend on the end of coverage. */
+const LEAVER_FLAGS: Line['flags'] = ['open_after_termination', 'coverage_beyond_last_check'];
+/** Lines of one employee: deductions, and adjustments of the year. */
+const LINES_OF_EMPLOYEE = 1_000;
+
+/** Renders all lines of the employee in the address. */
+export async function linesOfEmployee(visit: Visit): Promise<Html> {
+  const { api, params, query, may } = visit;
+  const { run_id: runId = '' } = params;
+  const { employee_id } = query;
+  const run = await api.perform(getPayrollRunOutline);
+  const list = { employee_id, limit: LINES_OF_EMPLOYEE };
+  const { data, problem } = await attempt(api.perform(listPayrollRunLines, { query: list }), 422);
+  if (problem !== undefined) return problemSummary(problem);
+  if (data.data.length === 0) return html`<p class="soft">No lines in this run.</p>`;
+  const isOpen = run.state === 'open';
+  const before = await linesBefore(api, data.data, list);
+  const options = { runId, run, isOpen, may, before, ends: await endsAfterLeaving(visit, data.data) };
+  return html`<div>${HEADS}${data.data.map((line) => lineOf(line, options))}</div>`;
+}
+
+/** Returns the lines of the employee in the previous run, if an amount changed since. */
+async function linesBefore(
+  api: Visit['api'],
+  lines: readonly Line[],
+  list: { employee_id: string | undefined; limit: number },
+): Promise<Line[]> {
+  if (lines.every(({ amount_change }) => amount_change !== 'changed')) return [];
+  const { comparison } = await api.perform(getPayrollRun);
+  if (comparison === null) return [];
+  const run_id = comparison.previous_run_id;
+  return (await api.perform(listPayrollRunLines, { params: { run_id }, query: list })).data;
+}
+
+/** Returns until when deductions cover an employee who left, by id; empty for a user who may not see it. */
+async function endsAfterLeaving({ api, query, may }: Visit, lines: readonly Line[]) {
+  const { employee_id } = query;
+  const isOfLeaver = lines.some(({ flags }) => flags.some((flag) => LEAVER_FLAGS.includes(flag)));
+  if (employee_id === undefined || !isOfLeaver || !may('ledger:read')) return new Map();
+  const { data } = await api.perform(listDeductions, { query: { employee_id, limit: LINES_OF_EMPLOYEE } });
+  return new Map(data.map((deduction) => [deduction.id, spanOf(deduction).until]));
 }

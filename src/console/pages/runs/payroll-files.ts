@@ -117,7 +117,7 @@ async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> 
     <section aria-labelledby="reports-title">
       <h2 id="reports-title">Reported so far</h2>
       <p>A later report replaces only the lines that it names. To undo a line, report it with its full amount.</p>
-      ${table(data, { caption: 'Reported lines', captionHidden: true, stacked: true }, [
+      ${table(data, { caption: 'Reported lines', captionHidden: true }, [
         ['Employee', ({ employee_id }) => runEmployeeLink(id, employee_id), 'name'],
         ...LINE_COLUMNS,
         [
@@ -210,7 +210,7 @@ const AMOUNT_COLUMNS: readonly Column<Omit<Audit['only_here']['rows'][number], '
 function sums({ matched, ...audit }: Audit): Html {
   const categories = CATEGORIES.map(([category, title]) => ({ title, ...audit[category] }));
   const rows = [...categories, { title: 'Identical', ...matched }];
-  return table(rows, { caption: 'Summary', stacked: true }, [
+  return table(rows, { caption: 'Summary' }, [
     ['Category', ({ title }) => title, 'name'],
     ['Lines', (row) => count(row.count), 'number'],
     ...AMOUNT_COLUMNS,
@@ -235,7 +235,7 @@ function differences(audit: Audit, category: (typeof CATEGORIES)[number], runId:
     <section>
       <h3>${`${title}: ${count(all)}`}</h3>
       <p class="hint">${`${meaning}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
-      ${table(rows, { caption: title, stacked: true, captionHidden: true }, [['Employee', employeeOf, 'name'], ...near, ...comparedBy, ...AMOUNT_COLUMNS])}
+      ${table(rows, { caption: title, captionHidden: true }, [['Employee', employeeOf, 'name'], ...near, ...comparedBy, ...AMOUNT_COLUMNS])}
     </section>
   `;
 }

@@ -8,7 +8,6 @@ import {
   getPayrollRunReadiness,
   verifyPayrollRun,
 } from '../../../api/operations/payroll-runs.ts';
-import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
@@ -43,11 +42,11 @@ export function runPages({ page, part }: Console): void {
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
     const { query } = visit;
-    const { settled_by, taken, finalized, approved, withdrawn, voided, after } = query;
+    const { settled_by, taken, finalized, approved, withdrawn, voided } = query;
     const isOpen = run.state === 'open';
     const voiding = await voidApprovalOf(visit, run);
     const body = html`
-      ${later(address(runPath(run.id, '/bar'), { finalized, approved, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
+      ${later(address(runPath(run.id, '/bar'), { finalized, approved }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${query.employee_id === undefined && savedNotice(query, '/runs', 'All payroll runs')}
       ${run.state === 'voided' && savedNotice({ saved: voided }, '/', 'All payrolls', 'The run was voided.')}
       ${savedNotice({ saved: withdrawn }, '/', 'All payrolls', 'Your approval was withdrawn.')}
@@ -113,7 +112,7 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
     readiness !== null &&
     may('runs:write') &&
     whyNot(visit, readiness) === null &&
-    html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), { ...reviewedOf(run), after: query.after })}>Finalize …</a>`;
+    html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
   const approve =
     readiness !== null &&
     approval?.state === 'missing' &&
@@ -217,8 +216,7 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
   // An earlier payroll was passed over because it is not ready, so it comes last.
   const candidates = [...due.slice(place), ...due.slice(0, place)];
   const open = candidates.filter((payroll) => canAct(payroll, visit));
-  const alike = open.find((payroll) => sharedFinding(payroll, run) !== undefined);
-  const next = alike ?? open[0];
+  const [next] = open;
   return html`
     <section class="card done" aria-labelledby="done">
       <h2 id="done">The run is final</h2>
@@ -227,10 +225,10 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
         <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
         ${await payrollFileOf(visit, run)}
         ${visit.may('runs:write') && html`<a class="button quiet" href=${runPath(id, '/taken')}>Report deductions taken</a>`}
-        ${next !== undefined && payrollAction(next, visit, 'Next payroll', alike && id)}
+        ${next !== undefined && payrollAction(next, visit, 'Next payroll')}
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
       </div>
-      ${next !== undefined && html`<p class="hint">${'Next: '}${labels.nameOf(next)}.${alike !== undefined && ` It fails a check that you accepted here: ${titleOfCheck(sharedFinding(alike, run) ?? '')}.`}</p>`}
+      ${next !== undefined && html`<p class="hint">${'Next: '}${labels.nameOf(next)}.</p>`}
       ${next !== undefined && earlierThan(next, open)}
     </section>
   `;
@@ -242,11 +240,6 @@ function earlierThan({ pay_date }: Payroll, open: readonly Payroll[]): Html | nu
   if (earlier.length === 0) return null;
   const number = counted(earlier.length, 'payroll');
   return html`<p class="hint">${`${number} with an earlier pay date ${earlier.length === 1 ? 'is' : 'are'} still open. `}<a href="/">All payrolls</a></p>`;
-}
-
-/** Returns a check that a payroll fails and whose findings were accepted with a run. */
-function sharedFinding({ computation }: Payroll, { accepted_checks }: Run): string | undefined {
-  return computation?.failed.find(({ check_id }) => accepted_checks.includes(check_id))?.check_id;
 }
 
 /** Renders the next step after voiding a regular run: the payroll of the same pay date, which may have a run already. */

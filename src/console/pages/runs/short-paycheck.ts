@@ -69,7 +69,7 @@ export async function leftOpen(act: Act): Promise<Html> {
     return taken === null ? [] : [{ ...line, taken }];
   });
   if (rows.length === 0) return html`<p class="hint">Every line counts as taken in full.</p>`;
-  return table(rows, { caption: 'What stays open', stacked: true }, [
+  return table(rows, { caption: 'What stays open' }, [
     ['Line', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
     ['In the run', ({ member_amount }) => money(member_amount), 'number'],
     ['Taken', ({ taken }) => money(amountOf(taken)), 'number'],

@@ -69,7 +69,7 @@ function figure(name: string, value: string, note = ''): Html {
   `;
 }
 
-const BY_COVERAGE = { caption: 'By line of coverage', captionHidden: true, stacked: true } as const;
+const BY_COVERAGE = { caption: 'By line of coverage', captionHidden: true } as const;
 
 function sums(rows: readonly Sum[]): Html {
   return table(rows, BY_COVERAGE, [
@@ -101,17 +101,13 @@ function sizeOf({ member_difference }: { readonly member_difference: string }): 
 
 function openItems({ open_items, employer_id, ...run }: Computed): Html {
   const back = 'id' in run ? run.id : undefined;
-  const list = table(
-    open_items,
-    { caption: 'Open items after this run', captionHidden: true, stacked: true },
-    [
-      ['Kind', ({ kind }) => KINDS[kind], 'name'],
-      ['Items', ({ items }) => count(items), 'number'],
-      ['Employees', (sum) => count(sum.employees), 'number'],
-      ['Employee amount', (sum) => money(sum.member_amount), 'number'],
-      ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
-    ],
-  );
+  const list = table(open_items, { caption: 'Open items after this run', captionHidden: true }, [
+    ['Kind', ({ kind }) => KINDS[kind], 'name'],
+    ['Items', ({ items }) => count(items), 'number'],
+    ['Employees', (sum) => count(sum.employees), 'number'],
+    ['Employee amount', (sum) => money(sum.member_amount), 'number'],
+    ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
+  ]);
   return html`<section>${list}<p class="on-screen"><a href=${itemsPath({ employer_id, run: back })}>Decide about open items</a></p></section>`;
 }
 

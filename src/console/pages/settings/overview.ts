@@ -20,8 +20,7 @@ import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import type { Api } from '../../performing.ts';
-import { scheduleOf } from '../payroll-table.ts';
-import { nextStepOf, type Payroll, payrollsOf, setupLink, setupOf } from '../payrolls.ts';
+import { nextStepOf, type Payroll, payrollsOf, scheduleOf, setupLink, setupOf } from '../payrolls.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
@@ -80,7 +79,7 @@ async function chooser(visit: Visit): Promise<Html> {
 async function employersOf(visit: Visit): Promise<Html> {
   const payrolls = [...Map.groupBy(await payrollsOf(visit), ({ employer_id }) => employer_id)].toSorted();
   if (payrolls.length === 0) return empty('No employers yet');
-  return table(payrolls, { caption: 'Employers', captionHidden: true, stacked: true }, [
+  return table(payrolls, { caption: 'Employers', captionHidden: true }, [
     [
       'Employer',
       ([id]) => nameable('employer', id, idLink(address('/settings', { employer_id: id }), id)),
@@ -261,7 +260,7 @@ export function codeTable(codes: readonly Code[], caption: string, captionHidden
     const shown = (value: string) => choices?.find((choice) => choice.value === value)?.label ?? value;
     return [title, (code) => shown(code[name] ?? '')];
   });
-  return table(codes, { caption, captionHidden, stacked: true }, columns);
+  return table(codes, { caption, captionHidden }, columns);
 }
 
 export function policyTable(policies: readonly Policy[]): Html {
@@ -269,7 +268,7 @@ export function policyTable(policies: readonly Policy[]): Html {
     return empty('No payroll policy', html`<p>Runs use the default options.</p>`);
   }
   const caption = 'Versions of the payroll policy, newest first';
-  return table(policies, { caption, captionHidden: true, stacked: true }, [
+  return table(policies, { caption, captionHidden: true }, [
     ['Pay dates from', ({ effective_from }) => dayOf(effective_from), 'name'],
     ...OPTION_NAMES.map((name): Column<Policy> => {
       return [OPTIONS[name].label, (policy) => choiceOf(name, policy[name])?.label];

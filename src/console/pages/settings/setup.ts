@@ -86,7 +86,7 @@ async function stepsAndForm(
       ${savedNotice({ saved: query.staged }, '/', 'All payrolls', 'Your census is staged.')}
       ${savedNotice({ saved: query.imported }, '/', 'All payrolls', `Deductions imported: ${query.imported}.`)}
       ${savedNotice(query, '/', 'All payrolls')}
-      ${table(await stepsOf(visit, employer_id, payrolls, lacks, hasForm), { caption: 'Steps', captionHidden: true, stacked: true }, STEP_COLUMNS)}
+      ${table(await stepsOf(visit, employer_id, payrolls, lacks, hasForm), { caption: 'Steps', captionHidden: true }, STEP_COLUMNS)}
       ${!lacks.hasCensus && censusUpload(visit, employer_id)}
       ${hasForm && (await settingsForm(visit, employer_id, lacks, typed, problem))}
     </div>
