@@ -35,6 +35,7 @@ import { newRunPages } from './pages/runs/new.ts';
 import { overridePages } from './pages/runs/overrides.ts';
 import { payrollFilePages } from './pages/runs/payroll-files.ts';
 import { runPages } from './pages/runs/run.ts';
+import { voidPages } from './pages/runs/void.ts';
 import { sessionPages } from './pages/sessions.ts';
 import { editorPages } from './pages/settings/editors.ts';
 import { settingPages } from './pages/settings/overview.ts';
@@ -74,6 +75,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     overridePages(pages);
     approvalPages(pages);
     finalizePages(pages);
+    voidPages(pages);
     findingPages(pages);
     payrollFilePages(pages);
     itemPages(pages);

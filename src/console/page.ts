@@ -27,6 +27,7 @@ import {
   sendArchive,
   sendCsv,
 } from './performing.ts';
+import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
 /** The console has the parts of the operations that its pages perform. */
 export type ConsoleParts = ApiParts & {
@@ -64,7 +65,6 @@ export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
 export type Done = { readonly go: string };
 
-export const SIGN_IN_PATH = '/sign-in';
 /** The page after signing in in a new tab. */
 export const SIGNED_IN_PATH = '/signed-in';
 

@@ -9,20 +9,17 @@ import { TOKEN_EMPLOYERS_MAX } from '../security/tokens.ts';
 import { CALLBACK_PATH } from '../sign-in-config.ts';
 import { rateLimitedLines } from '../telemetry/rate-limited-log.ts';
 import { html } from './html.ts';
-import { type ConsoleParts, type Page, SIGN_IN_PATH, sendPage } from './page.ts';
+import { type ConsoleParts, type Page, sendPage } from './page.ts';
 import {
   ATTEMPT,
   ID_TOKEN,
-  isSameOrigin,
   nextOf,
-  START_PATH,
+  SIGN_IN_PATH,
   setPrivateCookie,
   setSessionCookie,
-  signInPage,
-  startAddress,
   takePrivateCookie,
-  withReferrer,
-} from './sign-in-page.ts';
+} from './sign-in-cookies.ts';
+import { isSameOrigin, START_PATH, signInPage, startAddress, withReferrer } from './sign-in-page.ts';
 
 /** Adds no route without a provider. */
 export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts): void {

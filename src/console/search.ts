@@ -23,10 +23,11 @@ export function searchActions({ action }: Console): void {
       throw new Refusal('INVALID_REQUEST', 'Only pages of runs have this form.');
     // Without the scope nothing is found, so the text is an ID.
     if (!act.may('ledger:read')) return { go: to(employee) };
-    const [found, ...others] = await employeesFound(act, employee, employer_id);
-    if (found === undefined) return html`<p>No employee of this employer has this name or ID.</p>`;
-    if (others.length === 0) return { go: to(found.employee_id) };
-    const linked = [found, ...others].map(({ employee_id: id, first_name, last_name }) =>
+    const matches = await employeesFound(act, employee, employer_id);
+    const [match, ...more] = matches;
+    if (match === undefined) return html`<p>No employee of this employer has this name or ID.</p>`;
+    if (more.length === 0) return { go: to(match.employee_id) };
+    const linked = matches.map(({ employee_id: id, first_name, last_name }) =>
       row(to(id), last_name === null ? id : `${first_name} ${last_name}`, last_name === null ? null : id),
     );
     return html`<ul>${linked}</ul>`;
@@ -48,9 +49,9 @@ export function employeeFinder(employer_id: string, path: string, button: string
 /** Returns the employees of an employer whose name or ID begins like a text; only the one with this ID, if there is one. */
 export async function employeesFound({ api }: Pick<Visit, 'api'>, text: string, employer_id: string) {
   const { data } = await attempt(api.perform(search, { body: { text: text.trim(), employer_id } }), 400);
-  const found = data?.employees.data ?? [];
-  const exact = found.filter(({ employee_id }) => employee_id === text.trim());
-  return exact.length > 0 ? exact : found;
+  const matches = data?.employees.data ?? [];
+  const exact = matches.filter(({ employee_id }) => employee_id === text.trim());
+  return exact.length > 0 ? exact : matches;
 }
 
 type Found = ResultOf<typeof search>;

@@ -7,17 +7,16 @@ import { transact } from '../database/transaction.ts';
 import { endSession, forgeryToken, isEndedBySettings, signIn } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { html } from './html.ts';
-import { type ConsoleParts, keyOf, SIGN_IN_PATH, SIGNED_IN_PATH, sendPage } from './page.ts';
+import { type ConsoleParts, keyOf, SIGNED_IN_PATH, sendPage } from './page.ts';
 import { afterSignOut } from './provider-sign-in.ts';
 import {
   clearSessionCookies,
-  isSameOrigin,
   nextOf,
+  SIGN_IN_PATH,
   SIGN_OUT_PATH,
   setSessionCookie,
-  signInPage,
-  withReferrer,
-} from './sign-in-page.ts';
+} from './sign-in-cookies.ts';
+import { isSameOrigin, signInPage, withReferrer } from './sign-in-page.ts';
 
 /** A token has 47 characters; a configured first token may have a few more. */
 const FORM_LIMIT_BYTES = 4 * 1024;

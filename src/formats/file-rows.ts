@@ -47,6 +47,10 @@ export async function* fileRows(
     yield withErrors(row);
 }
 
+/** What a spreadsheet writes for a number or a date that is wider than its column. */
+const TOO_NARROW = /^#{3,}$/;
+const TOO_NARROW_RULE = 'was wider than its column: widen the column, and export the file again';
+
 /** Returns a row of a text with its cells that a spreadsheet exported without their value. */
 function withErrors(row: Parsed): WorkbookRow {
   const broken = row.record.flatMap((cell, index): [number, string][] => {
@@ -55,6 +59,3 @@ function withErrors(row: Parsed): WorkbookRow {
   });
   return broken.length === 0 ? row : { ...row, broken: new Map(broken) };
 }
-
-const TOO_NARROW = /^#{3,}$/;
-const TOO_NARROW_RULE = 'was wider than its column: widen the column, and export the file again';

@@ -28,7 +28,7 @@ async function sendingStalled(db: Db, { now, employerId }: Question): Promise<Re
       .selectFrom('outbox')
       .select(['request_id', 'subject_id', 'kind', 'status', 'due_at'])
       .where(condition)
-      .where(employerId === undefined ? sql<boolean>`true` : isOf(employerId));
+      .where(employerId === undefined ? sql<boolean>`true` : isAbout(employerId));
   const requests = await requestsIn(sql`state = 'pending' and is_next = 1 and due_at <= ${late}`)
     .unionAll(requestsIn(sql`state = 'sending' and lease_expires_at <= ${late}`))
     .orderBy('due_at')
@@ -51,8 +51,8 @@ async function sendingStalled(db: Db, { now, employerId }: Question): Promise<Re
   }));
 }
 
-/** Whether a request uploads the census of an employer, or is about one of its employees. */
-function isOf(employerId: string): RawBuilder<boolean> {
+/** Returns the condition that a request uploads the census of an employer, or reports a change of one of its employees. */
+function isAbout(employerId: string): RawBuilder<boolean> {
   return sql`case kind when 'census' then subject_id = ${employerId} else ${isEmployedBy(employerId, sql.ref('outbox.subject_id'))} end`;
 }
 

@@ -91,30 +91,26 @@ export function findingIn(
 function subjectOf(finding: Finding, text: string, { may, caller }: Sight, run?: Run): [string, Html] | null {
   const { event_id, change_id, run_id, employee_id, employer_id } = finding;
   const isUnlimited = caller?.employers == null;
-  const back = { run: run?.id };
-  const to = (isLinked: boolean, path: string | null) =>
-    isLinked ? path && links.address(path, back) : null;
-  const ofEmployee = (path: string | null, id = '') => links.nameable('employee', id, links.idLink(path, id));
+  const linkTo = (path: string | null, mayOpen: boolean, shown: string) =>
+    links.idLink(mayOpen && path !== null ? links.address(path, { run: run?.id }) : null, shown);
+  const eventLink = (id: string) =>
+    linkTo(links.pathOf('/events', id), isUnlimited && may('events:read'), id);
+  // People know a change by its employee.
+  const changeLink = (id: string) => {
+    const link = linkTo(links.changePath(id), may('changes:read'), employee_id ?? id);
+    return employee_id === undefined ? link : links.nameable('employee', employee_id, link);
+  };
+  const runLink = (id: string) => (may('runs:read') ? links.runLink(id) : links.idLink(null, id));
+  const employeeLink = (id: string) =>
+    run === undefined ? links.employeeOf(id, { may }) : links.runEmployeeLink(run.id, id);
+  const employerLink = (id: string) =>
+    links.nameable('employer', id, linkTo(links.pathOf('/census', id), may('census:read'), id));
   const subjects: [string | undefined, (id: string) => Html][] = [
-    [event_id, (id) => links.idLink(to(isUnlimited && may('events:read'), links.pathOf('/events', id)), id)],
-    [
-      change_id,
-      (id) => {
-        const path = to(may('changes:read'), links.changePath(id));
-        // People know a change by its employee.
-        return employee_id === undefined ? links.idLink(path, id) : ofEmployee(path, employee_id);
-      },
-    ],
-    [run_id, (id) => (may('runs:read') ? links.runLink(id) : links.idLink(null, id))],
-    [
-      employee_id,
-      (id) => (run === undefined ? links.employeeOf(id, { may }) : links.runEmployeeLink(run.id, id)),
-    ],
-    [
-      employer_id,
-      (id) =>
-        links.nameable('employer', id, links.idLink(to(may('census:read'), links.pathOf('/census', id)), id)),
-    ],
+    [event_id, eventLink],
+    [change_id, changeLink],
+    [run_id, runLink],
+    [employee_id, employeeLink],
+    [employer_id, employerLink],
   ];
   for (const [id, linkOf] of subjects)
     if (id !== undefined && (text === id || text.startsWith(`${id}: `))) return [id, linkOf(id)];

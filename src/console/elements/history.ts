@@ -1,4 +1,4 @@
-/** The history of the resource of a page: its audit records. */
+/** Audit records on pages: the history of the resource of a page, and the words for actions. */
 import type { RowOf } from '../../api/operation.ts';
 import { listAuditRecords } from '../../api/operations/audit.ts';
 import type { Action } from '../../security/audit.ts';

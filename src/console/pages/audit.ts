@@ -1,7 +1,6 @@
 /** Audit records: who did what, newest first, and what an action changed in the settings of an employer. */
 import type { ResultOf, RowOf } from '../../api/operation.ts';
 import { getAuditHead, getAuditRecord, listAuditRecords } from '../../api/operations/audit.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../elements/employers.ts';
 import { empty, facts } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { actorName, count, counted, dayText, instant, plain } from '../elements/format.ts';
@@ -11,6 +10,7 @@ import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { dataOrNull } from '../performing.ts';
+import { EMPLOYER_FILTER, withEmployers } from './employers.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from './runs/labels.ts';
 import { TAKES, titleOf } from './settings/overview.ts';
 

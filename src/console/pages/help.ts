@@ -3,21 +3,39 @@ import { facts } from '../elements/facts.ts';
 import { html } from '../html.ts';
 import type { Console } from '../page.ts';
 
-const WORDS = `
-Benefits service: The service that decides who pays which deduction. It sends each change to this system.
-Deduction: What one employee pays, and the employer adds, for one line of coverage such as medical.
-Payroll run: The deductions of one employer for one pay date. Payroll takes the amounts once the run is finalized.
-Finding: What a check of a run reports. A failed check stops the run until it is fixed or accepted with a reason.
-Open item: An amount that payroll still owes or is owed: an adjustment, arrears, a missed paycheck, or an amount from before the first run.
-Adjustment: A correction of an earlier paycheck, after a change with a start date in the past.
-Arrears: An amount that payroll reported as not taken.
-Override: An amount that a person sets for one paycheck instead of the computed one.
-Census: The list of an employer’s employees. It is staged here, then synced to the benefits service.
-Change: A hire, a termination or another change of an employee that payroll reports to the benefits service.
-Event: A message from the benefits service, such as a new amount of a deduction.
-Quarantined: An event that could not be applied. Payroll keeps the earlier amount until the benefits service sends a correct event.
-Ledger: All deductions, with the employees and employers they belong to.
-`;
+const WORDS = [
+  [
+    'Benefits service',
+    'The service that decides who pays which deduction. It sends each change to this system.',
+  ],
+  ['Deduction', 'What one employee pays, and the employer adds, for one line of coverage such as medical.'],
+  [
+    'Payroll run',
+    'The deductions of one employer for one pay date. Payroll takes the amounts once the run is finalized.',
+  ],
+  [
+    'Finding',
+    'What a check of a run reports. A failed check stops the run until it is fixed or accepted with a reason.',
+  ],
+  [
+    'Open item',
+    'An amount that payroll still owes or is owed: an adjustment, arrears, a missed paycheck, or an amount from before the first run.',
+  ],
+  ['Adjustment', 'A correction of an earlier paycheck, after a change with a start date in the past.'],
+  ['Arrears', 'An amount that payroll reported as not taken.'],
+  ['Override', 'An amount that a person sets for one paycheck instead of the computed one.'],
+  ['Census', 'The list of an employer’s employees. It is staged here, then synced to the benefits service.'],
+  [
+    'Change',
+    'A hire, a termination or another change of an employee that payroll reports to the benefits service.',
+  ],
+  ['Event', 'A message from the benefits service, such as a new amount of a deduction.'],
+  [
+    'Quarantined',
+    'An event that could not be applied. Payroll keeps the earlier amount until the benefits service sends a correct event.',
+  ],
+  ['Ledger', 'All deductions, with the employees and employers they belong to.'],
+] as const;
 
 export function helpPages({ page }: Console): void {
   page('/help', 'any', async () => {
@@ -35,11 +53,7 @@ export function helpPages({ page }: Console): void {
       </section>
       <section class="card" aria-labelledby="words">
         <h2 id="words">Words</h2>
-        ${facts(
-          WORDS.trim()
-            .split('\n')
-            .map((line) => line.split(/: (.*)/).slice(0, 2) as [string, string]),
-        )}
+        ${facts(WORDS)}
       </section>
     `;
     return { title: 'Help', body };

@@ -1,13 +1,13 @@
 /** People: the employees of an employer, past and present. The search finds one by name. */
 import type { RowOf } from '../../api/operation.ts';
 import { listEmployees } from '../../api/operations/employees.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../elements/employers.ts';
 import { empty, state } from '../elements/facts.ts';
 import { dayOf } from '../elements/format.ts';
 import { address, employeeLink, employerLink } from '../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { html } from '../html.ts';
 import type { Console } from '../page.ts';
+import { EMPLOYER_FILTER, withEmployers } from './employers.ts';
 
 type Employee = RowOf<typeof listEmployees>;
 

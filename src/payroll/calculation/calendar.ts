@@ -93,20 +93,28 @@ export function calendarOf(list: YearList, frequency: PayFrequency, ran: readonl
 
 type Entry = { date: string; isFinal: boolean; share: DateShare };
 
-/** A year's list with its finalized runs, of one class. */
-type YearOfClass = [list: YearList, frequency: PayFrequency, ran: readonly RanDate[], periods: PeriodClass];
-
-function sharesOf(...year: YearOfClass): Map<string, DateShare> {
-  const [list, frequency, , periods] = year;
-  if (isEvenYear(...year)) {
+function sharesOf(
+  list: YearList,
+  frequency: PayFrequency,
+  ran: readonly RanDate[],
+  periods: PeriodClass,
+): Map<string, DateShare> {
+  if (isEvenYear(list, frequency, ran, periods)) {
     const taking = list.pay_dates.filter(({ takes }) => takesClass(takes, periods));
     return new Map(taking.map(({ pay_date }) => [pay_date, evenShare(frequency)]));
   }
-  return new Map(withClosing(entriesOf(...year)).map(({ date, share }) => [date, share]));
+  return new Map(
+    withClosing(entriesOf(list, frequency, ran, periods)).map(({ date, share }) => [date, share]),
+  );
 }
 
 /** Divides the year among the dates that take, without the cents that the last of them takes. */
-function entriesOf(...[list, frequency, ran, periods]: YearOfClass): Entry[] {
+function entriesOf(
+  list: YearList,
+  frequency: PayFrequency,
+  ran: readonly RanDate[],
+  periods: PeriodClass,
+): Entry[] {
   const taking = list.pay_dates.filter(({ takes }) => takesClass(takes, periods));
   const frozen = new Map(ran.map((run) => [run.pay_date, frozenShare(run, frequency, periods)]));
   const last = ran.reduce<RanDate | null>(
@@ -123,7 +131,12 @@ function entriesOf(...[list, frequency, ran, periods]: YearOfClass): Entry[] {
 }
 
 /** Reports whether each date takes an even part of the year, however many there are. */
-function isEvenYear(...[{ year_in_fewer_checks, pay_dates }, frequency, ran, periods]: YearOfClass): boolean {
+function isEvenYear(
+  { year_in_fewer_checks, pay_dates }: YearList,
+  frequency: PayFrequency,
+  ran: readonly RanDate[],
+  periods: PeriodClass,
+): boolean {
   const even = evenShare(frequency).share;
   return (
     periods === 'own' &&
@@ -200,13 +213,17 @@ export function amountOn({ share, terms }: DateShare, year: Decimal, frequency: 
 
 /**
  * Returns the shares of the dates that take, if they leave a part of the year that no date can take; null otherwise, and if each
- * takes an even part. A date can take it if it has no finalized run, and does not precede all runs: such a date is never run.
+ * takes an even part. A date can take it if it has no finalized run and is after the first one: an earlier date is never run.
  */
-export function sharesLeavingRest(...year: YearOfClass): DateShare[] | null {
-  if (isEvenYear(...year)) return null;
-  const [, , ran] = year;
+export function sharesLeavingRest(
+  list: YearList,
+  frequency: PayFrequency,
+  ran: readonly RanDate[],
+  periods: PeriodClass,
+): DateShare[] | null {
+  if (isEvenYear(list, frequency, ran, periods)) return null;
   const isPastStart = (date: string) => ran.length === 0 || ran.some(({ pay_date }) => pay_date < date);
-  const entries = entriesOf(...year);
+  const entries = entriesOf(list, frequency, ran, periods);
   if (entries.some(({ date, isFinal }) => !isFinal && isPastStart(date))) return null;
   const taken = entries.map(({ share }) => share);
   return restAfter(taken).part === 0n ? null : taken;

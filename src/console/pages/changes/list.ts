@@ -2,7 +2,6 @@
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { type getEmployeeChange, listEmployeeChanges } from '../../../api/operations/employee-changes.ts';
 import { pausedNotice } from '../../elements/checks.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, instant, resultText } from '../../elements/format.ts';
@@ -10,6 +9,7 @@ import { address, changePath, employeeOf } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
 
 export type Change = ResultOf<typeof getEmployeeChange>;
 export type Summary = RowOf<typeof listEmployeeChanges>;

@@ -1,13 +1,13 @@
 /** The words and filters of open items. */
 import type { RowOf } from '../../../api/operation.ts';
 import type { listOpenItems } from '../../../api/operations/open-items.ts';
-import { EMPLOYER_FILTER } from '../../elements/employers.ts';
 import { choicesOf, type Specs } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { address, pathOf } from '../../elements/links.ts';
 import type { Filter } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
+import { EMPLOYER_FILTER } from '../employers.ts';
 
 export type Item = RowOf<typeof listOpenItems>;
 

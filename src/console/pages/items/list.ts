@@ -1,7 +1,6 @@
 /** Open items of an employer: the list with filters and totals, and the form that decides about the selected items. */
 import type { ResultOf } from '../../../api/operation.ts';
 import { getOpenItemTotals, listOpenItems } from '../../../api/operations/open-items.ts';
-import { employersOf, withEmployers } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary, SELECT_ALL } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
@@ -11,6 +10,7 @@ import { payDateLink } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
+import { employersOf, withEmployers } from '../employers.ts';
 import { decisionForm } from './decide.ts';
 import * as labels from './labels.ts';
 

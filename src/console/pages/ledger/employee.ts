@@ -7,7 +7,6 @@ import { empty, state } from '../../elements/facts.ts';
 import { dayOf, dayText, instant, plain, term, sentence as written } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
-import { eventOf } from '../../elements/links.ts';
 import { PAGE_ROWS, table, withNote } from '../../elements/list.ts';
 import {
   lastPaychecks,
@@ -229,7 +228,7 @@ type UnappliedChange = ResultOf<typeof getEmployee>['unapplied'][number];
 function unappliedNotice(changes: readonly UnappliedChange[], visit: Pick<Visit, 'may'>): Html | null {
   if (changes.length === 0) return null;
   const itemOf = ({ event_id, message }: UnappliedChange) =>
-    html`<li>${written(message)}${' (event '}${eventOf(event_id, visit)})</li>`;
+    html`<li>${written(message)}${' (event '}${links.eventOf(event_id, visit)})</li>`;
   return html`
     <section class="notice" aria-label="Amounts not applied">
       <p>These amounts arrived in events that are quarantined. The amounts shown are the earlier ones.</p>

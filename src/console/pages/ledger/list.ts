@@ -3,7 +3,6 @@ import { listDeductions } from '../../../api/operations/deductions.ts';
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
@@ -11,6 +10,7 @@ import { address, employeeLink, fitsPath, type Query } from '../../elements/link
 import { type Column, type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Page, Visit } from '../../page.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
 import { type Deduction, deductionTable, employerAdviceFor, employerOf } from './terms.ts';
 
 const PATH = '/ledger';

@@ -1,26 +1,26 @@
-/** Voids a final run, and approves finalizing or voiding one for an employer that requires a second person. */
+/** Approves finalizing or voiding a run, for an employer that requires a second person. */
 import {
   approvePayrollRun,
   withdrawPayrollRunApproval,
 } from '../../../api/operations/payroll-run-approvals.ts';
-import { voidPayrollRun } from '../../../api/operations/payroll-run-work.ts';
 import { getPayrollRun, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptedIn } from '../../elements/checks.ts';
-import { facts, later } from '../../elements/facts.ts';
+import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
-import { actorName, dayOf, money } from '../../elements/format.ts';
-import { address, nameIn, runPath } from '../../elements/links.ts';
+import { actorName } from '../../elements/format.ts';
+import { address, runPath } from '../../elements/links.ts';
 import { blockedBy, obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Act, type Console, mayApprove, type Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { approvalsOf, changedNotice, placeOf, totals } from './finalize.ts';
 import { openFindings } from './findings.ts';
-import { nameOf, periodOf, type Run } from './labels.ts';
+import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
-import { stateOf, toApprovals, voidApprovalOf } from './state.ts';
+import { stateOf, voidApprovalOf } from './state.ts';
 import { breakdown } from './totals.ts';
+import { voidedAmounts } from './void.ts';
 
 export function approvalPages({ page, part, action, button }: Console): void {
   const scope = 'runs:approve';
@@ -54,28 +54,6 @@ export function approvalPages({ page, part, action, button }: Console): void {
   button('/runs/:run_id/approval/withdraw', withdrawPayrollRunApproval, ({ run_id = '' }) =>
     address(runPath(run_id), { withdrawn: 'true' }),
   );
-
-  page('/runs/:run_id/void', scope, async (visit) => {
-    const run = await outlineOf(visit);
-    const body = html`
-      ${await stateOf(visit, run, { shown: run.state })}
-      ${voidedAmounts(run)}
-      ${await voiding(visit, run, {})}
-    `;
-    return { title: html`Void ${nameOf(run)}`, body };
-  });
-
-  action('/runs/:run_id/void', scope, async (act) => {
-    const { api, form } = act;
-    const call = api.perform(voidPayrollRun, { body: { reason: form.reason ?? '' } });
-    const { data, problem } = await attempt(call, 400, 409);
-    const { run_id = '' } = act.params;
-    if (problem !== undefined) return voiding(act, await outlineOf(act), form, problem);
-    const taken = data.taken_reports.map(({ id }) => id).join(', ');
-    return {
-      go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }),
-    };
-  });
 }
 
 /** Returns why the user cannot approve finalizing or voiding a run, and what else the user can do; null if they can. */
@@ -175,56 +153,6 @@ function approvalForm(
           <button type="submit" class="while-unchanged">${action === 'void' ? 'Approve voiding' : 'Approve finalizing'}</button>
           <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
         </div>
-      </div>
-    </form>
-  `;
-}
-
-/** Renders what voiding a run takes back. */
-function voidedAmounts(run: Run): Html {
-  return html`
-    <section class="card" aria-label="Run">
-      ${facts([
-        ['Employer', nameIn('employer', run.employer_id)],
-        ['Pay date', dayOf(run.pay_date)],
-        ['Pay period', periodOf(run)],
-        ['Employee amount', run.totals && money(run.totals.member_amount)],
-        ['Employer amount', run.totals && money(run.totals.employer_amount)],
-      ])}
-    </section>
-  `;
-}
-
-/** Renders the form that voids a run, or why the user may not. */
-async function voiding(
-  visit: Visit | Act,
-  run: Run,
-  typed: Visit['query'],
-  problem?: ProblemDetails,
-): Promise<Html> {
-  const approval = await voidApprovalOf(visit, run);
-  const obstacle =
-    run.state === 'open'
-      ? 'This run is open, so there is nothing to void: it can be deleted.'
-      : run.state === 'voided'
-        ? 'This run is already voided.'
-        : obstacleOf(approval, visit, 'void');
-  if (obstacle === null) return voidForm(run.id, typed, problem);
-  return html`<p id="void" class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${runPath(run.id)}>Back to the run</a></p>`;
-}
-
-function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails): Html {
-  const hint = 'Stored with the run. At most 500 characters.';
-  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
-  const { summary, fieldOf } = filledForm(specs, typed, problem);
-  return html`
-    <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
-      ${summary}
-      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. If payroll has loaded its file, remove the amounts there. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
-      ${fieldOf('reason')}
-      <div class="actions">
-        <button type="submit" class="danger while-unchanged">Void the run</button>
-        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
       </div>
     </form>
   `;

@@ -1,7 +1,6 @@
 /** The list of payroll runs and, for one employer, its next pay dates. */
 import type { RowOf } from '../../../api/operation.ts';
 import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
@@ -9,6 +8,7 @@ import { address, nameable, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
 import { payrollFields } from '../payrolls.ts';
 import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import * as labels from './labels.ts';

@@ -7,7 +7,6 @@ import {
   RUN_BYTES_MAX,
 } from '../../../api/operations/payroll-run-creation.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../../elements/employers.ts';
 import {
   choicesOf,
   filledForm,
@@ -23,6 +22,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeesFound } from '../../search.ts';
+import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
 import { type Item, itemsPath, KINDS } from '../items/labels.ts';
 import { amountWords, coverageWords, type Deduction, spanOf, spanWords } from '../ledger/terms.ts';
 import { policiesOf, scheduleYearsOf } from '../settings/overview.ts';

@@ -1,17 +1,17 @@
 /** Chooses employers by their legal names. */
 import { lookUpNames, NAMES_AT_ONCE } from '../../api/operations/names.ts';
-import { listPayrollsDue } from '../../api/operations/payrolls-due.ts';
+import type { Choice } from '../elements/fields.ts';
+import type { Filter } from '../elements/list.ts';
 import type { Visit } from '../page.ts';
-import type { Choice } from './fields.ts';
-import type { Filter } from './list.ts';
+import { payrollsOf } from './payrolls.ts';
 
 export const EMPLOYER_FILTER: Filter = { name: 'employer_id', label: 'Employer ID' };
 
 /** Returns the employers of a user, by ID; none for a user who may not read payrolls. */
-export async function employersOf({ api, may }: Visit): Promise<string[]> {
-  if (!may('runs:read')) return [];
-  const { data } = await api.perform(listPayrollsDue, { query: { limit: 1_000 } });
-  return [...new Set(data.map(({ employer_id }) => employer_id))].sort();
+export async function employersOf(visit: Visit): Promise<string[]> {
+  if (!visit.may('runs:read')) return [];
+  const payrolls = await payrollsOf(visit);
+  return [...new Set(payrolls.map(({ employer_id }) => employer_id))].sort();
 }
 
 /** Returns employers as choices by legal name. Two with the same name have their IDs, too. */

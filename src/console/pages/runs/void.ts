@@ -1,0 +1,88 @@
+/** Voids a final run. */
+import { voidPayrollRun } from '../../../api/operations/payroll-run-work.ts';
+import type { ProblemDetails } from '../../../api/problem.ts';
+import { facts } from '../../elements/facts.ts';
+import { filledForm } from '../../elements/fields.ts';
+import { dayOf, money } from '../../elements/format.ts';
+import { address, nameIn, runPath } from '../../elements/links.ts';
+import { obstacleOf } from '../../elements/run-readiness.ts';
+import { type Html, html } from '../../html.ts';
+import type { Act, Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
+import { nameOf, periodOf, type Run } from './labels.ts';
+import { outlineOf } from './run.ts';
+import { stateOf, toApprovals, voidApprovalOf } from './state.ts';
+
+export function voidPages({ page, action }: Console): void {
+  page('/runs/:run_id/void', 'runs:approve', async (visit) => {
+    const run = await outlineOf(visit);
+    const body = html`
+      ${await stateOf(visit, run, { shown: run.state })}
+      ${voidedAmounts(run)}
+      ${await voiding(visit, run, {})}
+    `;
+    return { title: html`Void ${nameOf(run)}`, body };
+  });
+
+  action('/runs/:run_id/void', 'runs:approve', async (act) => {
+    const { api, form } = act;
+    const call = api.perform(voidPayrollRun, { body: { reason: form.reason ?? '' } });
+    const { data, problem } = await attempt(call, 400, 409);
+    const { run_id = '' } = act.params;
+    if (problem !== undefined) return voiding(act, await outlineOf(act), form, problem);
+    const taken = data.taken_reports.map(({ id }) => id).join(', ');
+    return {
+      go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }),
+    };
+  });
+}
+
+/** Renders what voiding a run takes back. */
+export function voidedAmounts(run: Run): Html {
+  return html`
+    <section class="card" aria-label="Run">
+      ${facts([
+        ['Employer', nameIn('employer', run.employer_id)],
+        ['Pay date', dayOf(run.pay_date)],
+        ['Pay period', periodOf(run)],
+        ['Employee amount', run.totals && money(run.totals.member_amount)],
+        ['Employer amount', run.totals && money(run.totals.employer_amount)],
+      ])}
+    </section>
+  `;
+}
+
+/** Renders the form that voids a run, or why the user may not. */
+async function voiding(
+  visit: Visit | Act,
+  run: Run,
+  typed: Visit['query'],
+  problem?: ProblemDetails,
+): Promise<Html> {
+  const approval = await voidApprovalOf(visit, run);
+  const obstacle =
+    run.state === 'open'
+      ? 'This run is open, so there is nothing to void: it can be deleted.'
+      : run.state === 'voided'
+        ? 'This run is already voided.'
+        : obstacleOf(approval, visit, 'void');
+  if (obstacle === null) return voidForm(run.id, typed, problem);
+  return html`<p id="void" class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${runPath(run.id)}>Back to the run</a></p>`;
+}
+
+function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails): Html {
+  const hint = 'Stored with the run. At most 500 characters.';
+  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
+  const { summary, fieldOf } = filledForm(specs, typed, problem);
+  return html`
+    <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
+      ${summary}
+      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. If payroll has loaded its file, remove the amounts there. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
+      ${fieldOf('reason')}
+      <div class="actions">
+        <button type="submit" class="danger while-unchanged">Void the run</button>
+        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
+      </div>
+    </form>
+  `;
+}
