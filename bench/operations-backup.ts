@@ -7,8 +7,7 @@ import { runCommand } from './command.ts';
 import type { Scratch } from './databases.ts';
 import { prepareEvents } from './events.ts';
 import { closedLoop, type Latencies, openLoop } from './load.ts';
-import type { Row } from './operations.ts';
-import { whole } from './report.ts';
+import { type TargetRow, whole } from './report.ts';
 import { type Server, startSidecar } from './server.ts';
 
 const PER_SECOND = 200;
@@ -21,7 +20,7 @@ const WARM_UP_EVENTS = 3_000;
 /** The target of the issue: no delay above 1 s. */
 const TARGET_WORST_MS = 1_000;
 
-export async function backUpUnderLoad(database: Scratch): Promise<Row[]> {
+export async function backUpUnderLoad(database: Scratch): Promise<TargetRow[]> {
   const server = await startSidecar(database.url);
   const file = `${database.url.slice('sqlite:'.length)}.backup`;
   try {
@@ -59,7 +58,7 @@ async function send({ port }: Server, seconds: number): Promise<Latencies> {
   return sent;
 }
 
-function row(what: string, { p50, p99, worst }: Latencies, target: string): Row {
+function row(what: string, { p50, p99, worst }: Latencies, target: string): TargetRow {
   return [
     `${what}, slowest (p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(1)} ms)`,
     `${worst.toFixed(0)} ms`,

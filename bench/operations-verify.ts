@@ -1,13 +1,12 @@
 /** `verify` on all events without other load. */
 import { runCommand } from './command.ts';
 import type { Scratch } from './databases.ts';
-import type { Row } from './operations.ts';
-import { whole } from './report.ts';
+import { type TargetRow, whole } from './report.ts';
 
 /** The target of the issue, on SQLite. */
 const TARGET_PER_SECOND = 50_000;
 
-export async function verifyAll(database: Scratch, events: number): Promise<Row[]> {
+export async function verifyAll(database: Scratch, events: number): Promise<TargetRow[]> {
   const { answer, peakMiB } = await runCommand<{ ms: number; versions: { by_body: number } }>(database.url, [
     'verify',
   ]);

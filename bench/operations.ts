@@ -7,17 +7,15 @@ import type { Engine } from './engines.ts';
 import { fillStatements } from './fill.ts';
 import { backUpUnderLoad } from './operations-backup.ts';
 import { verifyAll } from './operations-verify.ts';
-import { type Report, whole } from './report.ts';
+import { type Report, type TargetRow, whole } from './report.ts';
 
 /** The number of events. */
 export const SIZE = 1_000_000;
 
-/** A measurement, its value and its target. */
-export type Row = [what: string, measured: string, target: string];
-
 /** The measurements by the name of the engine, in order. A measurement may add data. */
-const MEASURED: Readonly<Record<string, readonly ((database: Scratch, events: number) => Promise<Row[]>)[]>> =
-  { sqlite: [verifyAll, backUpUnderLoad], postgres: [verifyAll] };
+const MEASURED: Readonly<
+  Record<string, readonly ((database: Scratch, events: number) => Promise<TargetRow[]>)[]>
+> = { sqlite: [verifyAll, backUpUnderLoad], postgres: [verifyAll] };
 
 export async function reportOperations(
   report: Report,
@@ -29,7 +27,7 @@ export async function reportOperations(
     report.line(`## ${engine.title}`);
     report.line();
     const database = await engine.fill(fillStatements(size, engine.dialect), postgres);
-    const rows: Row[] = [];
+    const rows: TargetRow[] = [];
     try {
       for (const measure of MEASURED[engine.name] ?? []) {
         const measured = await measure(database, size);

@@ -6,6 +6,9 @@ export type Report = {
   text(): string;
 };
 
+/** A measurement, its value and its target. */
+export type TargetRow = [what: string, measured: string, target: string];
+
 export function createReport(): Report {
   const lines: string[] = [];
   const line = (text = ''): void => {
