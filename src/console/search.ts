@@ -18,14 +18,15 @@ export function searchActions({ action }: Console): void {
 
   action('/employees/find', 'any', async (act) => {
     const { employee = '', employer_id = '', path = '' } = act.form;
-    const to = (id: string) => `${address(path, { employee_id: id })}#lines`;
-    if (!path.startsWith('/runs/'))
-      throw new Refusal('INVALID_REQUEST', 'Only pages of runs have this form.');
+    const [, folder] = /^\/(runs\/|open-items|ledger|changes|audit)/.exec(path) ?? [];
+    if (folder === undefined) throw new Refusal('INVALID_REQUEST', 'This page does not list employees.');
+    const to = (id: string) => address(path, { employee_id: id }) + (folder === 'runs/' ? '#lines' : '');
     // Without the scope nothing is found, so the text is an ID.
     if (!act.may('ledger:read')) return { go: to(employee) };
     const matches = await employeesFound(act, employee, employer_id);
     const [match, ...more] = matches;
-    if (match === undefined) return html`<p>No employee of this employer has this name or ID.</p>`;
+    if (match === undefined)
+      return html`<p>${`No employee${employer_id === '' ? '' : ' of this employer'} has this name or ID.`}</p>`;
     if (more.length === 0) return { go: to(match.employee_id) };
     const linked = matches.map(({ employee_id: id, first_name, last_name }) =>
       row(to(id), last_name === null ? id : `${first_name} ${last_name}`, last_name === null ? null : id),
@@ -34,8 +35,8 @@ export function searchActions({ action }: Console): void {
   });
 }
 
-/** Renders a form that opens a page of a run with one employee of its employer. */
-export function employeeFinder(employer_id: string, path: string, button: string): Html {
+/** Renders a form that opens a page of a run, or a list, with one employee; of all employers if `employer_id` is undefined. */
+export function employeeFinder(employer_id: string | undefined, path: string, button: string): Html {
   return html`
     <form class="fields" role="search" aria-label="One employee" hx-post="/employees/find" hx-target="find .matches">
       ${hiddenFields({ employer_id, path })}
@@ -48,7 +49,8 @@ export function employeeFinder(employer_id: string, path: string, button: string
 
 /** Returns the employees of an employer whose name or ID begins like a text; only the one with this ID, if there is one. */
 export async function employeesFound({ api }: Pick<Visit, 'api'>, text: string, employer_id: string) {
-  const { data } = await attempt(api.perform(search, { body: { text: text.trim(), employer_id } }), 400);
+  const body = { text: text.trim(), employer_id: employer_id || undefined };
+  const { data } = await attempt(api.perform(search, { body }), 400);
   const matches = data?.employees.data ?? [];
   const exact = matches.filter(({ employee_id }) => employee_id === text.trim());
   return exact.length > 0 ? exact : matches;

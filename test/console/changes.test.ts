@@ -59,9 +59,9 @@ t.test('changes are listed newest first and filtered by state, kind, employee an
   await page.getByLabel('Accepted from').fill('2026-01-31T09:31');
   await click(page, 'Show');
   t.strictSame(await names(page), ['Termination']);
-  await page.getByLabel('Employee id').fill('nobody');
-  await click(page, 'Show');
-  await page.getByText('No matching changes').waitFor();
+  await page.getByLabel('Employee, by name or ID').fill('nobody');
+  await click(page, 'Find');
+  await page.getByText('No employee has this name or ID.').waitFor();
 });
 
 t.test('a rejected hire shows the changes that it blocks, and a retry sends all of them', async (t) => {

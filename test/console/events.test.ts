@@ -61,7 +61,7 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
     ['emp-3', 'medical', '$150.00monthly', 'pending: not applied yet', 'evt_waits'],
     ['emp-2', 'medical', '$12.50monthly', rejected, 'evt_number'],
     ['emp-4', 'medical', '$150.00monthly', /^applied +time ignored$/, 'evt_unset'],
-    ['employer acme', 'census request', '', 'applied: census requested', 'evt_asks'],
+    ['acme', 'census request', '', 'applied: census requested', 'evt_asks'],
     ['emp-1', 'medical', '$99.00monthly', 'late: no effect', 'evt_late'],
     ['emp-1', 'medical', '$150.00monthly', 'applied', 'evt_pending'],
     ['–', 'deduction', '', /^quarantined: not applied/, HOSTILE],

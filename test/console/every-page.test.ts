@@ -200,7 +200,7 @@ t.test('a token that only reads sees no button, and no link to what it may not r
       await open(page, path as string);
       const main = page.getByRole('main');
       const buttons = (await main.getByRole('button').allTextContents()).join();
-      t.match(buttons, /^(Show)?(,Verify)?$/, path);
+      t.match(buttons, /^(Show)?(,Find)?(,Verify)?$/, path);
       t.equal(await main.getByRole('checkbox').count(), 0, path);
       t.equal(await main.locator('form[hx-post$="/decide"]').count(), 0, path);
       const changing = main.getByRole('link', { name: /^(Edit|Add|New|Copy|Finalize|Void|Report|Override)/ });

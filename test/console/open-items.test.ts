@@ -40,6 +40,17 @@ t.test('items are listed with filters in the address and totals', async (t) => {
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.waitForURL('**/open-items?*kind=opening*');
   t.equal((await cells(page, 'Open items')).length, 1);
+  await page.getByRole('link', { name: 'Show all' }).click();
+  await page.waitForURL(`**${ITEMS}`);
+  await open(page, `${ITEMS}&kind=arrears`);
+  await page.getByLabel('Employee, by name or ID').fill('emp-2');
+  await click(page, 'Find');
+  await page.waitForURL(`**${ITEMS}&kind=arrears&employee_id=emp-2`);
+  await page.getByText('No open items').waitFor();
+  await page.getByLabel('Kind').selectOption('');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.waitForURL('**/open-items?*employee_id=emp-2*');
+  t.equal((await cells(page, 'Open items')).length, 1, 'the employee stays');
   await open(page, '/open-items');
   await page.getByText(`${EMPLOYER}: 2 items of 2 employees, $42.50`).waitFor();
   await page.getByLabel('Employer', { exact: true }).selectOption(EMPLOYER);

@@ -207,35 +207,45 @@ t.test('days in no pay period or in two are shown, also between two years', asyn
   ]);
 });
 
-t.test('a payroll policy is edited, and its versions are listed', async (t) => {
-  const stage = await openPayroll(t);
-  const page = await stage.opened('/settings?employer_id=acme');
-  await page.getByText('No payroll policy', { exact: true }).waitFor();
-  await page.getByRole('link', { name: 'Edit payroll policy' }).click();
-  await page.getByLabel('Pay dates from').fill('2026-07-01');
-  await page.getByLabel('The last day of the pay period').check();
-  await page.getByLabel('Pay dates from').fill('');
-  await page.getByLabel('Limit for open items').fill('twice');
-  await click(page, 'Save payroll policy');
-  const summary = page.getByRole('alert').filter({ hasText: 'Pay dates from' });
-  await summary.waitFor();
-  t.match(
-    await summary.textContent(),
-    'Limit for open items must be all, a multiple such as 2x, or an amount',
-  );
-  t.ok(await page.getByLabel('The last day of the pay period').isChecked(), 'the input stays');
-  await assertGood(t, page, 'a payroll policy with a problem');
-  await page.getByLabel('Pay dates from').fill('2026-07-01');
-  await page.getByLabel('Limit for open items').fill('all');
-  await click(page, 'Save payroll policy');
-  await page.getByText('Saved.').waitFor();
-  t.match((await stage.call({ url: `${SETTINGS}/payroll-policy` })).json.versions, [
-    { effective_from: '2026-07-01', applies_on: 'period_end', recoup: { method: 'all' } },
-  ]);
-  t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
-    ['Jul 1, 2026', 'The last day of the pay period', 'After a decision', 'No limit', String],
-  ]);
-});
+t.test(
+  'a payroll policy is edited after what it changes was shown, and its versions are listed',
+  async (t) => {
+    const stage = await openPayroll(t);
+    await stage.put('june', '2026-06-19');
+    await stage.put('july', '2026-07-17');
+    const page = await stage.opened('/settings?employer_id=acme');
+    await page.getByText('No payroll policy', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Edit payroll policy' }).click();
+    await page.getByLabel('Pay dates from').fill('2026-07-01');
+    await page.getByLabel('The last day of the pay period').check();
+    await page.getByLabel('Pay dates from').fill('');
+    await page.getByLabel('Limit for open items').fill('twice');
+    await click(page, 'Save payroll policy');
+    const summary = page.getByRole('alert').filter({ hasText: 'Pay dates from' });
+    await summary.waitFor();
+    t.match(
+      await summary.textContent(),
+      'Limit for open items must be all, a multiple such as 2x, or an amount',
+    );
+    t.ok(await page.getByLabel('The last day of the pay period').isChecked(), 'the input stays');
+    await assertGood(t, page, 'a payroll policy with a problem');
+    await page.getByLabel('Pay dates from').fill('2026-07-01');
+    await page.getByLabel('Limit for open items').fill('all');
+    await page.getByText('Open runs that change: Jul 17, 2026.').waitFor();
+    t.strictSame(await cells(page, 'What changes'), [
+      ['In effect on', 'The pay date', 'The last day of the pay period'],
+      ['Limit for open items', '1x', 'all'],
+    ]);
+    await click(page, 'Save payroll policy');
+    await page.getByText('Saved.').waitFor();
+    t.match((await stage.call({ url: `${SETTINGS}/payroll-policy` })).json.versions, [
+      { effective_from: '2026-07-01', applies_on: 'period_end', recoup: { method: 'all' } },
+    ]);
+    t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
+      ['Jul 1, 2026', 'The last day of the pay period', 'After a decision', 'No limit', String],
+    ]);
+  },
+);
 
 t.test('one person requires a second approval, and two persons stop requiring it', async (t) => {
   const { opened, personWith, call } = await openPayroll(t);

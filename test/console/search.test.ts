@@ -31,6 +31,14 @@ t.test('a person is found by name with the keyboard alone, and the text is in no
   await found.getByText('Zoë Łukasz').waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL('**/employees/e-1');
+  await page.goto('/ledger?line_of_coverage=dental');
+  await page.getByLabel('Employee, by name or ID').fill('zo lu');
+  await page.getByRole('button', { name: 'Find' }).click();
+  await page.locator('.matches').getByRole('link', { name: 'Zora Lunt' }).click();
+  await page.waitForURL('**/ledger?line_of_coverage=dental&employee_id=e-2');
+  await page.getByText('Employee: Zora Lunt e-2').waitFor();
+  await page.getByRole('link', { name: 'All employees' }).click();
+  await page.waitForURL('**/ledger?line_of_coverage=dental');
   t.notMatch(addresses.join(), /zo|luk/i);
   t.notMatch(JSON.stringify(logged), /zo lu/i);
 });

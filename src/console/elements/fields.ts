@@ -1,6 +1,8 @@
 /** Fields of forms with their labels, hints and problems, and the summary of a rejected form. */
 import type { ProblemDetails } from '../../api/problem.ts';
+import { toMilliseconds } from '../../api/schemas.ts';
 import { REASON_MAX_CHARACTERS } from '../../contract/fields.ts';
+import { toInstant } from '../../contract/instant.ts';
 import type { Problem } from '../../errors.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -20,7 +22,7 @@ export type Field = {
   readonly rule?: string;
   readonly required?: boolean;
   /** `datetime-local` is UTC. The page's script shows it, and sends it, from the local time. */
-  readonly type?: 'text' | 'date' | 'datetime-local';
+  readonly type?: 'text' | 'date' | 'datetime-local' | 'hidden';
   readonly size?: number;
   readonly rows?: number;
   readonly suggestions?: readonly string[];
@@ -48,9 +50,11 @@ export function field(spec: Field): Html {
     'aria-describedby': describedBy(spec),
     'aria-invalid': problems.length > 0 ? 'true' : undefined,
   };
+  if (type === 'hidden') return html`<input type="hidden" name=${name} value=${value} />`;
   if (choices?.some(({ hint }) => hint !== undefined)) return radioButtons(spec, choices);
   const isTime = type === 'datetime-local';
-  const text = isTime ? value.replace(/(:00)?(\.0+)?Z$/, '') : value;
+  const text =
+    isTime && toInstant(value) !== null ? toMilliseconds(value).replace(/(:00)?(\.0+)?Z$/, '') : value;
   const list = suggestions && `${name}-suggestions`;
   const input =
     choices !== undefined

@@ -1,7 +1,7 @@
 /** Lists: their filters, tables and pages. */
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { ANY, type Field, field } from './fields.ts';
+import { ANY, type Field, field, hiddenFields } from './fields.ts';
 import { count, money } from './format.ts';
 import { address, type Query } from './links.ts';
 
@@ -65,6 +65,8 @@ export function withNote(content: Content, note: Content): Html {
 
 export type Filter = Omit<Field, 'value'>;
 
+export const EMPLOYEE_FILTER: Filter = { name: 'employee_id', label: 'Employee' };
+
 /** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */
 export function filtersIn(query: Query, filters: readonly Filter[]): Readonly<Record<string, string>> {
   const values = filters.map(({ name }) => [name, query[name]] as const);
@@ -73,6 +75,9 @@ export function filtersIn(query: Query, filters: readonly Filter[]): Readonly<Re
 
 export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
   return filters.map((filter) => {
+    // An employee is found by name, which must be in no address.
+    if (filter.name === EMPLOYEE_FILTER.name)
+      return field({ ...filter, type: 'hidden', value: query[filter.name] ?? '' });
     const none = filter.required ? { value: '', label: '' } : ANY;
     const choices = filter.choices && [none, ...filter.choices];
     return field({ ...filter, value: query[filter.name] ?? '', ...(choices && { choices }) });
@@ -81,11 +86,20 @@ export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
 
 /** Renders the filters of a list; their values are in the page's address, so a filtered list can be bookmarked. */
 export function filterForm(path: string, query: Query, filters: readonly Filter[]): Html {
+  const kept = {
+    run: query.run,
+    ...filtersIn(
+      query,
+      filters.filter(({ required }) => required),
+    ),
+  };
+  const isFiltered = filters.some(({ name, required }) => !required && query[name] !== undefined);
   return html`
     <form class="fields" method="get" action=${path} role="search" aria-label="Filters">
+      ${hiddenFields({ run: query.run })}
       ${filterFields(query, filters)}
       <button type="submit" class="quiet">Show</button>
-      ${filters.some(({ name }) => query[name] !== undefined) && html`<a class="button quiet" href=${path}>Show all</a>`}
+      ${isFiltered && html`<a class="button quiet" href=${address(path, kept)}>Show all</a>`}
     </form>
   `;
 }

@@ -6,37 +6,32 @@ import { choicesOf } from '../elements/fields.ts';
 import { actorName, count, counted, dayText, instant, plain } from '../elements/format.ts';
 import { ACTION_NAMES, actionName, RECORD_COLUMNS, reasonOf } from '../elements/history.ts';
 import { address, employeeOf, employerLink, runLink } from '../elements/links.ts';
-import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { EMPLOYEE_FILTER, type Filter, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { dataOrNull } from '../performing.ts';
-import { EMPLOYER_FILTER, withEmployers } from './employers.ts';
+import { EMPLOYER_FILTER, readList } from './employers.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from './runs/labels.ts';
 import { TAKES, titleOf } from './settings/overview.ts';
 
 type AuditRecord = RowOf<typeof listAuditRecords>;
 
 const PATH = '/audit';
-const FILTERS = [
+const FILTERS: readonly Filter[] = [
   { name: 'action', label: 'Action', choices: choicesOf(ACTION_NAMES) },
   EMPLOYER_FILTER,
-  { name: 'employee_id', label: 'Employee ID' },
+  EMPLOYEE_FILTER,
   { name: 'resource_type', label: 'Resource type' },
   { name: 'resource_id', label: 'Resource ID', size: 28 },
   { name: 'actor_id', label: 'Token or person' },
   { name: 'from', label: 'From', type: 'datetime-local' },
   { name: 'until', label: 'Before', type: 'datetime-local' },
-] as const;
+];
 
 export function auditPages({ page, csv }: Console): void {
   page(PATH, 'audit:read', async (visit) => {
-    const { api, query } = visit;
-    const { cursor } = query;
-    const filter = filtersIn(query, FILTERS);
-    const { data, next_cursor } = await api.perform(listAuditRecords, {
-      query: { ...filter, cursor, limit: PAGE_ROWS },
-    });
-    const { head } = await api.perform(getAuditHead);
+    const { data, filter, form, pages } = await readList(visit, PATH, listAuditRecords, FILTERS);
+    const { head } = await visit.api.perform(getAuditHead);
     const { action, time, by, reason } = RECORD_COLUMNS;
     const caption = { caption: 'Audit records, newest first', captionHidden: true };
     const list = table(data, caption, [
@@ -53,9 +48,9 @@ export function auditPages({ page, csv }: Console): void {
       reason,
     ]);
     const body = html`
-      ${filterForm(PATH, query, await withEmployers(visit, FILTERS))}
+      ${form}
       ${data.length === 0 ? empty('No matching records', html`<p><a href=${PATH}>Show all records</a></p>`) : list}
-      ${pager(PATH, { ...filter, cursor }, next_cursor)}
+      ${pages}
       <div class="actions"><a class="button quiet" href=${address(`${PATH}.csv`, filter)} download="audit.csv">Download these records (CSV)</a></div>
       <details>
         <summary>Proof that no record was altered</summary>

@@ -7,10 +7,11 @@ import { empty, live, state } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { age, count, counted, lacksScope } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath } from '../elements/links.ts';
-import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { type Column, type Filter, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { isStalled, reasonText } from './census-syncs.ts';
+import { EMPLOYER_FILTER, filtersOf } from './employers.ts';
 
 type Sync = RowOf<typeof listCensusSyncs>;
 type Staged = RowOf<typeof listCensuses>;
@@ -26,7 +27,7 @@ const SYNCS_READ = 100;
 const PATH = '/census';
 const STATES = ['requested', 'waiting', 'held', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
 const FILTERS: readonly Filter[] = [
-  { name: 'employer_id', label: 'Employer ID' },
+  EMPLOYER_FILTER,
   { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
 ];
 
@@ -36,7 +37,7 @@ export function censusListPages({ page }: Console): void {
     const list = query.state === undefined ? await employersOf(visit, query) : await syncsIn(visit, query);
     const body = html`
       ${await pausedNotice(visit)}
-      ${filterForm(PATH, query, FILTERS)}
+      ${await filtersOf(visit, PATH, FILTERS)}
       ${list}
     `;
     return { title: 'Census', body };
@@ -127,7 +128,7 @@ function nothing({ query: { employer_id: employer, state: wanted, cursor }, may 
   const advice = !may('census:write')
     ? lacksScope('To upload a census', 'census:write')
     : employer === undefined
-      ? 'To upload a census, enter the employer ID above and press “Show”.'
+      ? 'To upload a census, choose the employer above and press “Show”.'
       : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
   return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
 }

@@ -10,9 +10,10 @@ import { empty, savedNotice, state } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { capitalized, count, instant } from '../elements/format.ts';
 import { address } from '../elements/links.ts';
-import { type Filter, filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../elements/list.ts';
+import { type Filter, table, withNote } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
 import type { Console } from '../page.ts';
+import { readList } from './employers.ts';
 
 const PATH = '/notifications';
 type Notification = RowOf<typeof listNotifications>;
@@ -30,20 +31,17 @@ export function notificationPages({ page, button }: Console): void {
   page(
     PATH,
     'metrics:read',
-    async ({ api, may, query }) => {
-      const { cursor, done } = query;
-      const filters = filtersIn(query, FILTERS);
-      const mayWrite = may('events:write');
-      const { data, next_cursor } = await api.perform(listNotifications, {
-        query: { limit: PAGE_ROWS, ...filters, cursor },
-      });
+    async (visit) => {
+      const { done } = visit.query;
+      const mayWrite = visit.may('events:write');
+      const { data, form, pages } = await readList(visit, PATH, listNotifications, FILTERS);
       const body = html`
         ${savedNotice({ saved: done }, '/operations', 'Operations', 'The notification is queued. It is sent within seconds.')}
         <p>${'What this sidecar reports to '}<code>NOTIFY_URL</code>${' of the payroll system, for 30 days.'}</p>
         ${mayWrite && html`<form hx-post=${`${PATH}/test`}><button type="submit" class="quiet">Send a test notification</button></form>`}
-        ${filterForm(PATH, query, FILTERS)}
+        ${form}
         ${data.length === 0 ? empty('No matching notifications', html`<p>Without <code>NOTIFY_URL</code>, none are stored.</p>`) : listOf(data, mayWrite)}
-        ${pager(PATH, { ...filters, cursor }, next_cursor)}
+        ${pages}
       `;
       return { title: 'Notifications', body };
     },

@@ -4,10 +4,10 @@ import { listEmployees } from '../../api/operations/employees.ts';
 import { empty, state } from '../elements/facts.ts';
 import { dayOf } from '../elements/format.ts';
 import { address, employeeLink, employerLink } from '../elements/links.ts';
-import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { table } from '../elements/list.ts';
 import { html } from '../html.ts';
 import type { Console } from '../page.ts';
-import { EMPLOYER_FILTER, withEmployers } from './employers.ts';
+import { EMPLOYER_FILTER, readList } from './employers.ts';
 
 type Employee = RowOf<typeof listEmployees>;
 
@@ -15,18 +15,13 @@ const PATH = '/people';
 
 export function peoplePages({ page }: Console): void {
   page(PATH, 'ledger:read', async (visit) => {
-    const { api, query, today } = visit;
-    const { cursor } = query;
-    const filter = filtersIn(query, [EMPLOYER_FILTER]);
-    const { data, next_cursor } = await api.perform(listEmployees, {
-      query: { limit: PAGE_ROWS, cursor, ...filter },
-    });
+    const { data, filter, form, pages } = await readList(visit, PATH, listEmployees, [EMPLOYER_FILTER]);
     const advice = html`<p>Employees appear here once a census or a hire names them.</p>`;
     const body = html`
       <p>${'The search above finds a person by name. '}<a href=${address('/ledger', filter)}>All deductions</a></p>
-      ${filterForm(PATH, query, await withEmployers(visit, [EMPLOYER_FILTER]))}
-      ${data.length === 0 ? empty('No employees', advice) : table(data, { caption: 'Employees by ID', captionHidden: true }, columns(today))}
-      ${pager(PATH, query, next_cursor)}
+      ${form}
+      ${data.length === 0 ? empty('No employees', advice) : table(data, { caption: 'Employees by ID', captionHidden: true }, columns(visit.today))}
+      ${pages}
     `;
     return { title: 'People', body };
   });

@@ -198,7 +198,7 @@ export const COVERAGE_BEYOND_LAST_CHECK: RunCheck<Beyond> = {
   text: ({ employee_id, shares, end, ...sides }) =>
     `${employee_id}: ${countOfShares(shares)}, ${sidesInWords(sides)}, ${coverageInWords(end)}`,
   advice:
-    'Pay dates in the month of the termination remain that no paycheck took. Name these employees in `final_checks` to take the rest of the month, unless another employer takes it after a transfer.',
+    'Pay dates in the month of the termination remain that no paycheck took. List these employees under “Final paychecks” of a run to take the rest of the month, unless another employer takes it after a transfer.',
   passed: 'No share of the last month of a terminated employee is left.',
   fixed: { at: 'lines', query: {}, docs: 'payroll-runs.md#final-checks' },
 };

@@ -6,10 +6,10 @@ import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, instant, resultText } from '../../elements/format.ts';
 import { address, changePath, employeeOf } from '../../elements/links.ts';
-import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Column, EMPLOYEE_FILTER, type Filter, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
+import { EMPLOYER_FILTER, readList } from '../employers.ts';
 
 export type Change = ResultOf<typeof getEmployeeChange>;
 export type Summary = RowOf<typeof listEmployeeChanges>;
@@ -34,32 +34,23 @@ export const CHANGE_COLUMN: Column<Summary> = [
 ];
 export const ACCEPTED_COLUMN: Column<Summary> = ['Accepted', ({ created_at }) => instant(created_at), 'date'];
 
-const FILTERS = [
+const FILTERS: readonly Filter[] = [
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
   { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
-  { name: 'employee_id', label: 'Employee ID' },
+  EMPLOYEE_FILTER,
   EMPLOYER_FILTER,
   { name: 'from', label: 'Accepted from', type: 'datetime-local' },
   { name: 'until', label: 'Accepted before', type: 'datetime-local' },
-] as const;
+];
 
 export function changeListPages({ page }: Console): void {
   page('/changes', 'changes:read', async (visit) => {
-    const { api, query } = visit;
-    const { cursor } = query;
-    const filter = filtersIn(query, FILTERS);
-    const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = await api.perform(listEmployeeChanges, { query: list });
-    const isWhole = Object.keys(filter).length === 0 && cursor === undefined;
-    const shown = html`
-      ${await pausedNotice(visit)}
-      ${data.length === 0 ? nothing(isWhole) : changeTable(data, visit)}
-      ${pager('/changes', query, next_cursor)}
-    `;
-    const body = html`
-      ${filterForm('/changes', query, await withEmployers(visit, FILTERS))}
-      ${live({ id: 'changes', path: address('/changes', query) }, shown)}
-    `;
+    const { query } = visit;
+    const { data, filter, form, pages } = await readList(visit, '/changes', listEmployeeChanges, FILTERS);
+    const isWhole = Object.keys(filter).length === 0 && query.cursor === undefined;
+    const list = data.length === 0 ? nothing(isWhole) : changeTable(data, visit);
+    const shown = html`${await pausedNotice(visit)}${list}${pages}`;
+    const body = html`${form}${live({ id: 'changes', path: address('/changes', query) }, shown)}`;
     return { title: 'Employment changes', body };
   });
 }

@@ -7,18 +7,11 @@ import { DEDUCTION_UPDATED, EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, hiddenFields, SELECT_ALL } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
-import { address, employeeLink, eventLink } from '../../elements/links.ts';
-import {
-  type Column,
-  filterForm,
-  filtersIn,
-  PAGE_ROWS,
-  pager,
-  table,
-  withNote,
-} from '../../elements/list.ts';
+import { address, employeeLink, eventLink, named } from '../../elements/links.ts';
+import { type Column, filtersIn, PAGE_ROWS, table, withNote } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { readList } from '../employers.ts';
 import { effectLabel, typeName } from './labels.ts';
 
 type Summary = RowOf<typeof listEvents>;
@@ -44,18 +37,16 @@ const FILTERS = [
 
 export function eventListPages({ page, action }: Console): void {
   page('/events', 'events:read', async (visit) => {
-    const { api, query, may } = visit;
+    const { query, may } = visit;
     const { cursor } = query;
-    const filter = filtersIn(query, FILTERS);
-    const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = await api.perform(listEvents, { query: list });
+    const { data, filter, form, pages } = await readList(visit, '/events', listEvents, FILTERS);
     const isReprocessable = data.length > 0 && may('events:write') && acceptsAll(filter);
     const shown = data.length === 0 ? nothing(filter, cursor) : eventTable(data, filter, may);
     const body = html`
       ${reprocessed(query)}
-      ${filterForm('/events', query, FILTERS)}
+      ${form}
       ${live({ id: 'events', path: address('/events', { ...filter, cursor }) }, shown)}
-      ${pager('/events', { ...filter, cursor }, next_cursor)}
+      ${pages}
       ${isReprocessable && reprocessForm(filter)}
     `;
     return { title: 'Events', body };
@@ -113,12 +104,10 @@ function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] 
   const amount = alignedMoney(events.map(({ subject }) => subject?.member_contribution ?? ''));
   return [
     [
-      'Employee',
+      'Employee or employer',
       ({ subject }) => {
         if (subject?.employee_id) return employeeLink(subject.employee_id);
-        return subject?.employer_id
-          ? html`<span class="soft">${`employer ${subject.employer_id}`}</span>`
-          : '–';
+        return subject?.employer_id ? named('employer', subject.employer_id) : '–';
       },
       'name',
     ],
@@ -167,7 +156,7 @@ const TYPE: Column<Summary> = ['Type', typeOf];
 function typeOf({ event_type, source, state: now }: Summary): Content {
   const name = event_type === null ? (now === 'pending' ? 'not read yet' : 'unknown') : typeName(event_type);
   const imported = source === 'import' && html` <span class="soft">(imported)</span>`;
-  return html`<span title=${event_type}>${name}${imported}</span>`;
+  return html`<span class=${name === event_type ? undefined : 'term'} title=${event_type}>${name}${imported}</span>`;
 }
 
 /** Outside the live list, so that a refresh cannot move the button. */

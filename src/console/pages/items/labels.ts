@@ -4,7 +4,7 @@ import type { listOpenItems } from '../../../api/operations/open-items.ts';
 import { choicesOf, type Specs } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { address, pathOf } from '../../elements/links.ts';
-import type { Filter } from '../../elements/list.ts';
+import { EMPLOYEE_FILTER, type Filter } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { EMPLOYER_FILTER } from '../employers.ts';
@@ -86,7 +86,7 @@ export function deductionOf(
 
 export const FILTERS: readonly Filter[] = [
   { ...EMPLOYER_FILTER, required: true },
-  { name: 'employee_id', label: 'Employee ID' },
+  EMPLOYEE_FILTER,
   { name: 'kind', label: 'Kind', choices: choicesOf(KINDS) },
   { name: 'state', label: 'State', choices: choicesOf(STATES) },
 ];

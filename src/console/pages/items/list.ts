@@ -5,12 +5,12 @@ import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary, SELECT_ALL } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
 import { address, employeeOf, idLink, nameable, nameIn } from '../../elements/links.ts';
-import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Column, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { payDateLink } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { employersOf, withEmployers } from '../employers.ts';
+import { employersOf, filtersOf } from '../employers.ts';
 import { decisionForm } from './decide.ts';
 import * as labels from './labels.ts';
 
@@ -45,7 +45,7 @@ export function itemPages({ page, part }: Console): void {
 async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>An open item is an amount that payroll still owes or is owed: a correction of an earlier paycheck, a missed paycheck, or an amount that payroll did not take.</p>
-    ${filterForm('/open-items', {}, await withEmployers(visit, labels.FILTERS.slice(0, 1)))}
+    ${await filtersOf(visit, '/open-items', labels.FILTERS.slice(0, 1))}
     <section class="card" aria-labelledby="owing">
       <h2 id="owing">Employers with open items</h2>
       ${later(SUMS_PATH, 'Adding up …')}
@@ -87,7 +87,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const rows = html`${shown}${pager('/open-items', query, page?.next_cursor ?? null)}`;
   return html`
     ${savedNotice({ saved: recorded }, address('/open-items/decisions', { employer_id }), 'See what was decided', `${counted(Number(recorded), 'decision')} recorded. What stays outstanding is below.`)}
-    ${filterForm('/open-items', query, await withEmployers(visit, labels.FILTERS))}
+    ${await filtersOf(visit, '/open-items', labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
     ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${SELECT_ALL}${rows}${decisionForm(query)}</form>` : rows}
     <p class="hint">Only paychecks of runs that were finalized here are compared with today’s data. Earlier paychecks have no items, except those that were added as opening items.</p>

@@ -18,7 +18,7 @@ import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { type Api, attempt, dataOrNull } from '../../performing.ts';
-import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
+import { knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import {
   changeList,
   changesBetween,
@@ -118,7 +118,7 @@ function timeForm(path: string, asked: Query, past: Deduction | null, then: Then
     <section class="card">
       <h2>At another time</h2>
       <form method="get" action=${path} class="filters">
-        ${filterFields(askedOf(asked), TIME_FILTERS)}
+        ${filterFields(asked, TIME_FILTERS)}
         <div class="actions">
           <button type="submit" class="quiet">Show</button>
           ${then !== null && html`<a class="button quiet" href=${path}>Back to today</a>`}

@@ -7,10 +7,10 @@ import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
 import { address, employeeLink, fitsPath, type Query } from '../../elements/links.ts';
-import { type Column, type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
+import { type Column, EMPLOYEE_FILTER, type Filter, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Page, Visit } from '../../page.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
+import { EMPLOYER_FILTER, readList } from '../employers.ts';
 import { type Deduction, deductionTable, employerAdviceFor, employerOf } from './terms.ts';
 
 const PATH = '/ledger';
@@ -31,7 +31,7 @@ export const TIME_FILTERS: readonly Filter[] = [
 ];
 const FILTERS: readonly Filter[] = [
   EMPLOYER_FILTER,
-  { name: 'employee_id', label: 'Employee ID' },
+  EMPLOYEE_FILTER,
   { name: 'line_of_coverage', label: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
   { name: 'taxability', label: 'Taxability', choices: choicesOf(TAXABILITIES) },
   {
@@ -54,11 +54,9 @@ const EMPLOYER: Column<Deduction> = ['Employer', employerOf];
 
 export function ledgerPages({ page }: Console): void {
   page(PATH, 'ledger:read', async (visit) => {
-    const { api, today } = visit;
-    const { cursor, ...query } = visit.query;
-    const filter = filtersIn(query, FILTERS);
-    const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = await api.perform(listDeductions, { query: list });
+    const { today } = visit;
+    const { cursor } = visit.query;
+    const { data, filter, next_cursor, form, pages } = await readList(visit, PATH, listDeductions, FILTERS);
     const isEmpty = data.length === 0 && next_cursor === null;
     if (isEmpty && cursor === undefined && Object.keys(filter).length === 0) {
       const advice = html`<p>${'They arrive as signed webhooks. Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal, and set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>.</p>`;
@@ -66,37 +64,16 @@ export function ledgerPages({ page }: Console): void {
     }
     const { on = today, known_at } = filter;
     const body = html`
-      ${filters(filter, await withEmployers(visit, FILTERS))}
+      <details class="card" open=${Object.keys(filter).length > 0}><summary>Filters</summary>${form}</details>
       ${timeNotice(filter, today)}
       ${known_at === undefined && employerAdviceFor(data)}
       ${isEmpty && (cursor === undefined ? nothing(filter) : empty('No more deductions'))}
       ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: isDay(on) ? on : today, owners: filter.employer_id === undefined ? [EMPLOYEE, EMPLOYER] : [EMPLOYEE] })}
       ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
-      ${pager(PATH, { ...filter, cursor }, next_cursor)}
+      ${pages}
     `;
     return { title: 'Deductions', body };
   });
-}
-
-/** The filters are closed until one is set: they fill the screen of a phone. */
-function filters(filter: Query, all: readonly Filter[]): Html {
-  const active = all.flatMap(({ name, label, choices = [] }) => {
-    const value = filter[name];
-    if (value === undefined) return [];
-    return [choices.find((choice) => choice.value === value)?.label ?? `${label} ${value}`];
-  });
-  return html`
-    <details class="card" open=${active.length > 0}>
-      <summary>${active.length > 0 ? `Filters: ${active.join(', ')}` : 'Filters'}</summary>
-      <form method="get" action=${PATH} class="filters" aria-label="Filters">
-        ${filterFields(askedOf(filter), all)}
-        <div class="actions">
-          <button type="submit" class="quiet">Show</button>
-          ${active.length > 0 && html`<a class="button quiet" href=${PATH}>Clear</a>`}
-        </div>
-      </form>
-    </details>
-  `;
 }
 
 function nothing({ on, known_at, ...others }: Query): Html {
@@ -110,11 +87,6 @@ function nothing({ on, known_at, ...others }: Query): Html {
 /** Returns `known_at` in the ledger's notation (milliseconds UTC); null when absent or invalid. */
 export function knownAtOf({ known_at }: Query): string | null {
   return known_at !== undefined && toInstant(known_at) !== null ? toMilliseconds(known_at) : null;
-}
-
-/** Returns the filters with `known_at` as its field shows it. */
-export function askedOf(query: Query): Query {
-  return { ...query, known_at: knownAtOf(query) ?? undefined };
 }
 
 /** Reports that the list is not today's; null when it is. */

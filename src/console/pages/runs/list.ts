@@ -5,10 +5,10 @@ import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
 import { address, nameable, runPath } from '../../elements/links.ts';
-import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
+import { type Filter, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
+import { EMPLOYER_FILTER, readList } from '../employers.ts';
 import { payrollFields } from '../payrolls.ts';
 import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import * as labels from './labels.ts';
@@ -17,18 +17,16 @@ type Summary = RowOf<typeof listPayrollRuns>;
 
 /** Pay dates that a person may choose to start: two months of a biweekly schedule. */
 const PAY_DATES_SHOWN = 4;
-const FILTERS = [
+const FILTERS: readonly Filter[] = [
   EMPLOYER_FILTER,
   { name: 'state', label: 'State', choices: choicesOf(['open', 'finalized', 'voided']) },
 ];
 
 export function runListPages({ page }: Console): void {
   page('/runs', 'runs:read', async (visit) => {
-    const { api, may } = visit;
-    const { deleted, ...query } = visit.query;
-    const { employer_id, cursor } = query;
-    const list = { limit: PAGE_ROWS, cursor, ...filtersIn(query, FILTERS) };
-    const { data, next_cursor } = await api.perform(listPayrollRuns, { query: list });
+    const { may } = visit;
+    const { deleted, employer_id } = visit.query;
+    const { data, filter, form, pages } = await readList(visit, '/runs', listPayrollRuns, FILTERS);
     const body = html`
       ${savedNotice({ saved: deleted }, '/', 'All payrolls', `Run ${deleted} deleted.`)}
       <div class="actions">
@@ -36,9 +34,9 @@ export function runListPages({ page }: Console): void {
         <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
       </div>
       ${employer_id !== undefined && may('runs:write') && (await nextPayDates(visit, employer_id))}
-      ${filterForm('/runs', query, await withEmployers(visit, FILTERS))}
-      ${data.length === 0 ? nothing({ may, query }) : runTable(data)}
-      ${pager('/runs', query, next_cursor)}
+      ${form}
+      ${data.length === 0 ? nothing({ may, query: filter }) : runTable(data)}
+      ${pages}
     `;
     return { title: 'Payroll runs', body };
   });

@@ -17,12 +17,11 @@ import {
 } from '../../elements/fields.ts';
 import { capitalized, dayText, money, plain } from '../../elements/format.ts';
 import { address, fitsPath, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
-import { filterForm } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeesFound } from '../../search.ts';
-import { EMPLOYER_FILTER, withEmployers } from '../employers.ts';
+import { EMPLOYER_FILTER, filtersOf } from '../employers.ts';
 import { type Item, itemsPath, KINDS } from '../items/labels.ts';
 import { amountWords, coverageWords, type Deduction, spanOf, spanWords } from '../ledger/terms.ts';
 import { policiesOf, scheduleYearsOf } from '../settings/overview.ts';
@@ -72,7 +71,7 @@ export function newRunPages({ page, action }: Console): void {
     const { employer_id, employee_id } = visit.query;
     const body =
       employer_id === undefined
-        ? filterForm(PATH, {}, await withEmployers(visit, [{ ...EMPLOYER_FILTER, required: true }]))
+        ? await filtersOf(visit, PATH, [{ ...EMPLOYER_FILTER, required: true }])
         : employee_id === undefined
           ? await runForm(readingIn(visit, visit.query), visit.query)
           : await withEmployee(readingIn(visit, visit.query), { ...visit.query, add: employee_id });

@@ -1,10 +1,13 @@
 /** Edits the payroll codes and the payroll policy of an employer. */
+
+import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
 import {
   listLinesOfCoverage,
   putPayrollCodes,
   putPayrollPolicy,
 } from '../../../api/operations/payroll-settings.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { isDay } from '../../../contract/instant.ts';
 import { CODES_MAX, SIDES } from '../../../formats/payroll-code.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import {
@@ -16,12 +19,14 @@ import {
   placeOfRow,
   type RowList,
 } from '../../elements/editor.ts';
-import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
+import { dayText } from '../../elements/format.ts';
 import { address, nameIn } from '../../elements/links.ts';
+import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
 import { type Api, attempt } from '../../performing.ts';
-import { OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
+import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
 import * as settings from './overview.ts';
 
 const CODES: RowList = {
@@ -45,7 +50,7 @@ const POLICY: Specs = {
   recoup: RECOUP,
 };
 /** The API's default of each option is its first choice. */
-const POLICY_DEFAULTS = {
+const POLICY_DEFAULTS: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].choices[0]?.value])),
   recoup: '1x',
 };
@@ -65,15 +70,10 @@ export function editorPages({ page, action }: Console): void {
 
   page(POLICY_PATH, 'runs:write', async ({ api, query: { employer_id = '', run }, today }) => {
     const [latest] = await settings.policiesOf(api, employer_id);
-    const body = policyForm(
-      { employer_id, run },
-      {
-        ...{ ...POLICY_DEFAULTS, ...latest, effective_from: today },
-        ...(latest !== undefined && { recoup: recoupText(latest.recoup) }),
-      },
-    );
+    const body = policyForm({ employer_id, run }, { ...policyTexts(latest), effective_from: today });
     return { title: html`Payroll policy of ${nameIn('employer', employer_id)}`, body };
   });
+  action(`${POLICY_PATH}/preview`, 'runs:write', policyChanges);
   action(POLICY_PATH, 'runs:write', async ({ api, query: { run }, form: { employer_id = '', ...typed } }) => {
     const body = { ...typed, recoup: recoupIn(typed.recoup ?? '1x') };
     const call = api.perform(putPayrollPolicy, { params: { employer_id }, body });
@@ -81,6 +81,43 @@ export function editorPages({ page, action }: Console): void {
     if (problem !== undefined) return policyForm({ employer_id, run }, typed, problem);
     return { go: address('/settings', { employer_id, saved: 'policy' }) };
   });
+}
+
+type Policy = Awaited<ReturnType<typeof settings.policiesOf>>[number];
+
+/** Returns the options of a version as the form has them; without a version, the defaults. */
+function policyTexts(version: Policy | undefined): Readonly<Record<string, unknown>> {
+  if (version === undefined) return POLICY_DEFAULTS;
+  return { ...POLICY_DEFAULTS, ...version, recoup: recoupText(version.recoup) };
+}
+
+/** Shows what a new version changes, and in which open runs. */
+async function policyChanges({ api, form }: Act): Promise<Html> {
+  const { employer_id = '', effective_from = '' } = form;
+  if (!isDay(effective_from)) return html`<p class="hint">What changes appears here once it has a date.</p>`;
+  const versions = await settings.policiesOf(api, employer_id);
+  const before = policyTexts(versions.find((version) => version.effective_from <= effective_from));
+  const rows = [...OPTION_NAMES, 'recoup' as const].flatMap((name) => {
+    const shown = (value: unknown) =>
+      (name !== 'recoup' && choiceOf(name, String(value))?.label) || String(value);
+    const [then, now] = [shown(before[name]), shown(form[name] ?? POLICY_DEFAULTS[name])];
+    return then === now ? [] : [{ option: POLICY[name]?.label, then, now }];
+  });
+  if (rows.length === 0) return html`<p class="hint">Nothing differs from the options on that date.</p>`;
+  const list = { employer_id, state: 'open', limit: 500 };
+  const { data } = await api.perform(listPayrollRuns, { query: list });
+  const until = versions.findLast((version) => version.effective_from > effective_from)?.effective_from;
+  const runs = data.filter(
+    ({ pay_date }) => effective_from <= pay_date && (until === undefined || pay_date < until),
+  );
+  return html`
+    ${table(rows, { caption: 'What changes' }, [
+      ['Option', ({ option }) => option, 'name'],
+      ['Before', ({ then }) => then],
+      ['With this version', ({ now }) => now],
+    ])}
+    <p>${runs.length === 0 ? 'No open run changes.' : `Open runs that change: ${runs.map(({ pay_date }) => dayText(pay_date)).join('; ')}.`}</p>
+  `;
 }
 
 /** Returns rows for the lines of coverage in use that have no code yet. */
@@ -148,6 +185,7 @@ function policyForm(of: Of, typed: Readonly<Record<string, unknown>>, problem?: 
         ${fieldOf('effective_from')}
         <div class="columns">${[...OPTION_NAMES, 'recoup'].map(fieldOf)}</div>
       </section>
+      ${preview('policy', `${POLICY_PATH}/preview`)}
       <div class="actions">
         <button type="submit">Save payroll policy</button>
         <a class="button quiet" href=${address('/settings', of)}>Back</a>
