@@ -277,6 +277,19 @@ onEitherEngine('of an employee with two employers, a token sees what is assigned
     const { data } = (await as(employer).get('/v1/audit?action=deduction.assign')).json;
     t.equal(data.length, 2, `both assignments are recorded at ${employer}`);
   }
+  await put('theirs', bodyOn('2026-07-17', { employer_id: OTHER }));
+  const override = (runId: string, employer: string) => {
+    const body = { member_amount: '1.00', employer_amount: '0.00', reason: 'a test' };
+    const url = `${RUNS}/${runId}/overrides/mover/ded-m`;
+    return call({ method: 'PUT', url, body, token: tokens[employer] as string });
+  };
+  const refusal = { status: 422, json: { errors: [{ path: 'deduction_id' }] } };
+  t.match(
+    await override('theirs', OTHER),
+    refusal,
+    'no override brings it into the run of the other employer',
+  );
+  t.equal((await override('mine', EMPLOYER)).status, 201);
 });
 
 onEitherEngine('lines, items, evidence and verification hide the ids of hidden events', async (t) => {

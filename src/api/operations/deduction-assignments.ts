@@ -22,7 +22,7 @@ const AssignmentRequest = field.component(
     effective_on: Type.Optional({
       ...field.day,
       description:
-        'The assignment counts from the pay period that contains this date. Default: the date of receipt, UTC.',
+        'The assignment counts from the pay period that contains this date. Default: the date of receipt.',
     }),
     reason: field.reasonField('The reason, which is kept with the assignment.'),
   },

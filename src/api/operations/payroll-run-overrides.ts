@@ -11,6 +11,7 @@ import {
 } from '../../payroll/lifecycle/overrides.ts';
 import { storedRun } from '../../payroll/records/runs.ts';
 import { actingIn } from '../auth.ts';
+import { viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 
@@ -70,14 +71,15 @@ export const overridePayrollRunLine = operation({
   body: OverrideRequest,
   response: { 200: PayrollRunOverride, 201: PayrollRunOverride },
   refuses: ['NOT_FOUND', 'CONFLICT', 'OVERRIDE_REFUSED', 'RUN_REFUSED'],
-  async run(call, { db, now }) {
+  async run(call, parts) {
     const { member_amount, employer_amount, reason } = call.body;
     const overriding = {
       member: parseAmount(member_amount) as bigint,
       employer: parseAmount(employer_amount) as bigint,
       reason,
     };
-    const set = await overrideAmounts(db, overriddenBy(call.params), overriding, actingIn(call, now()));
+    const [acting, viewer] = [actingIn(call, parts.now()), viewerOf(call, parts)];
+    const set = await overrideAmounts(parts.db, overriddenBy(call.params), overriding, acting, viewer);
     const override = viewOverride(set.override);
     const status = set.outcome === 'created' ? 201 : 200;
     const logged = { employer_id: set.employerId };

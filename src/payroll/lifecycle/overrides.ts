@@ -5,6 +5,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { notFound, refused } from '../../errors.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
+import { type Viewer, visibleVersions } from '../../ledger/visibility.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { type Acting, Actor } from '../../security/audit.ts';
 import { amountField } from '../calculation/line.ts';
@@ -63,17 +64,19 @@ type SetOverride = { outcome: 'created' | 'replaced' | 'same'; override: MadeOve
 
 /**
  * Sets the amounts of a deduction in an open run instead of the regular ones. The same amounts with the same reason change
- * nothing. Throws NOT_FOUND, CONFLICT or OVERRIDE_REFUSED, and RUN_REFUSED if the run cannot be computed.
+ * nothing. `viewer`: a limited caller, who may not bring another employer's deduction into the run. Throws NOT_FOUND, CONFLICT or
+ * OVERRIDE_REFUSED, and RUN_REFUSED if the run cannot be computed.
  */
 export async function overrideAmounts(
   db: Db,
   overridden: OverriddenDeduction,
   { member, employer, reason }: Overriding,
   acting: Acting,
+  viewer: Viewer | null = null,
 ): Promise<SetOverride> {
   const { runId, employeeId, deductionId } = overridden;
   const stored = await openRun(db, runId);
-  const regular = await regularAmounts(db, stored, overridden);
+  const regular = await regularAmounts(db, stored, overridden, viewer);
   const override: NewOverride = {
     employee_id: employeeId,
     deduction_id: deductionId,
@@ -106,6 +109,7 @@ async function regularAmounts(
   db: Db,
   stored: StoredRun,
   { employeeId, deductionId }: OverriddenDeduction,
+  viewer: Viewer | null,
 ): Promise<{ member: string | null; employer: string | null }> {
   const basis = await resolveBasis(db, stored.run_id, bodyOf(stored));
   const computation = await computationOf(db, stored.run_id, basis, [employeeId]);
@@ -113,9 +117,11 @@ async function regularAmounts(
   for await (const [employee] of readEmployees(db, computation)) {
     if (employee === undefined || !employee.membership.isIn) break;
     const history = employee.histories.find((candidate) => candidate.deductionId === deductionId);
-    if (history === undefined) throw wrong('deduction_id', 'must be a deduction of the employee');
-    const regular = checkAmounts(computation, computation, employee, history, employee);
-    if (regular === null) return { member: null, employer: null };
+    const regular = history && checkAmounts(computation, computation, employee, history, employee);
+    const named = { deduction_id: deductionId, employee_id: employeeId };
+    const isHidden = !regular && viewer !== null && (await visibleVersions(db, [named], viewer)).length === 0;
+    if (history === undefined || isHidden) throw wrong('deduction_id', 'must be a deduction of the employee');
+    if (!regular) return { member: null, employer: null };
     return { member: amountOf(regular.member_amount), employer: amountOf(regular.employer_amount) };
   }
   const near = await nearIds(db, [employeeId], [stored.employer_id]);
