@@ -1,5 +1,6 @@
 /** The entry of the API thread. */
 import { constants, setPriority } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { workerData } from 'node:worker_threads';
 import { pressureLimits } from '../api/pressure.ts';
 import { type CensusFetcher, createFunctionSource } from '../census/source.ts';
@@ -55,6 +56,9 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const { api } = serving;
   await api.listen({ host: config.api.host, port: config.api.port });
   serving.run();
+  // A page of a run outlives a collection, from which V8 would learn to make all its rows old: they kept one another until a full
+  // collection. Set after the start, because other flags than those of the compile cache make a start slower.
+  setFlagsFromString('--no-allocation-site-pretenuring');
   return {
     address: addressOf(api),
     receive(message) {
