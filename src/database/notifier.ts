@@ -1,5 +1,5 @@
 /** Wakes idle loops, in this process and in other sidecars on one PostgreSQL database. Every loop also polls. */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as immediately } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
 import { CONNECT_WITHIN_MS, joinRetirement, KEPT_ALIVE, readServer } from './postgres-connections.ts';
@@ -38,11 +38,27 @@ export type LoopName = 'apply' | 'send';
 const CHANNEL = 'benefits_sidecar';
 const LISTEN_AGAIN_MS = 1_000;
 
-/** Wakes the loops of every sidecar on the same PostgreSQL database. Does nothing on SQLite. Never throws. */
-export async function wakeSidecars(db: Db, loop: LoopName): Promise<void> {
-  if (engineOf(db) === 'sqlite') return;
-  // Not in the transaction of the work: commits with a notification wait for each other.
-  await sql`select pg_notify(${CHANNEL}, ${loop})`.execute(db).catch(() => {});
+/**
+ * Returns a function that wakes a loop of every sidecar on the same PostgreSQL database, and never rejects. Calls of one tick,
+ * and those while a notification is sent, share the next one. On SQLite it does nothing.
+ */
+export function createSidecarNotifier(db: Db): (loop: LoopName) => Promise<void> {
+  const newest = new Map<LoopName, Promise<void>>();
+  const waiting = new Map<LoopName, Promise<void>>();
+  const send = async (loop: LoopName): Promise<void> => {
+    await newest.get(loop);
+    await immediately();
+    waiting.delete(loop);
+    // Not in the transaction of the work: commits with a notification wait for each other.
+    await sql`select pg_notify(${CHANNEL}, ${loop})`.execute(db).catch(() => {});
+  };
+  return async (loop) => {
+    if (engineOf(db) === 'sqlite') return;
+    const shared = waiting.get(loop) ?? send(loop);
+    waiting.set(loop, shared);
+    newest.set(loop, shared);
+    await shared;
+  };
 }
 
 /** Calls `wake` when a sidecar wakes a loop, until the signal aborts. Uses its own connection and reopens a lost one. */

@@ -12,7 +12,7 @@ import type { Config } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
 import { engineOf } from '../database/engine.ts';
-import { type LoopName, listenForWakes, wakeSidecars } from '../database/notifier.ts';
+import { createSidecarNotifier, type LoopName, listenForWakes } from '../database/notifier.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { setTimeZone } from '../database/time-zone.ts';
@@ -102,9 +102,10 @@ export function createServing(config: Config, parts: ServingParts) {
       counts.attempts[outcome] += 1;
     },
   });
+  const notifySidecars = createSidecarNotifier(db);
   const wakeSend = (): void => {
     sendLoop.wake();
-    void wakeSidecars(db, 'send');
+    void notifySidecars('send');
   };
 
   // Apply, on PostgreSQL. On SQLite the main thread does.
@@ -130,7 +131,16 @@ export function createServing(config: Config, parts: ServingParts) {
     },
   });
 
-  const api = createServedApi(config, parts, { db, wakeSend, wakeApply, counts, watch, heads, clock });
+  const api = createServedApi(config, parts, {
+    db,
+    notifySidecars,
+    wakeSend,
+    wakeApply,
+    counts,
+    watch,
+    heads,
+    clock,
+  });
 
   const loops: Promise<unknown>[] = [];
   let stopCheckpoints = () => {};
@@ -174,6 +184,7 @@ export function createServing(config: Config, parts: ServingParts) {
 
 type Served = {
   db: Db;
+  notifySidecars: ReturnType<typeof createSidecarNotifier>;
   wakeSend: () => void;
   wakeApply: () => void;
   counts: ReturnType<typeof createPrivateCounts>;
@@ -184,7 +195,7 @@ type Served = {
 
 /** Creates the API with the console. */
 function createServedApi(config: Config, parts: ServingParts, served: Served) {
-  const { db, wakeSend, wakeApply, counts, watch, heads, clock } = served;
+  const { db, notifySidecars, wakeSend, wakeApply, counts, watch, heads, clock } = served;
   const { log, clocks, hasCensusFunction, failed } = parts;
   const { now, sharedNow, elapsed } = clocks;
   const { token: firstToken, proxies } = config.api;
@@ -196,7 +207,7 @@ function createServedApi(config: Config, parts: ServingParts, served: Served) {
       receiving: parts.receiving,
       wakeApply: () => {
         wakeApply();
-        void wakeSidecars(db, 'apply');
+        void notifySidecars('apply');
       },
       keepHead: heads.keep,
     }),

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate as immediately } from 'node:timers/promises';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
-import { type LoopName, listenForWakes, wakeSidecars } from '../../src/database/notifier.ts';
+import { createSidecarNotifier, type LoopName, listenForWakes } from '../../src/database/notifier.ts';
 import { open } from '../database/scratch.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
@@ -32,11 +33,11 @@ async function isHearing(heard: LoopName[]): Promise<void> {
 
 t.test('every other sidecar receives a notification immediately, with its kind', async (t) => {
   const url = await newDatabaseUrl(t);
-  const db = open(t, url);
+  const notify = createSidecarNotifier(open(t, url));
   const [first, second] = [await hearing(t, url), await hearing(t, url)];
   const elsewhere = await hearing(t, await newDatabaseUrl(t));
   for (const call of ['apply', 'send'] as const) {
-    await wakeSidecars(db, call);
+    await notify(call);
     for (const heard of [first, second]) {
       await eventually(`${call} is heard`, () => heard.length > 0, true);
       t.strictSame(heard.splice(0), [call]);
@@ -45,16 +46,31 @@ t.test('every other sidecar receives a notification immediately, with its kind',
   t.strictSame(elsewhere, [], 'sidecars on other databases receive nothing');
 });
 
+t.test('calls of one tick, and calls while a notification is sent, share the next one', async (t) => {
+  const url = await newDatabaseUrl(t);
+  const notify = createSidecarNotifier(open(t, url));
+  const heard = await hearing(t, url);
+  const calls: Promise<void>[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    for (let call = 0; call < 100; call += 1) calls.push(notify('send'));
+    // In the second turn, the first notification is on its way.
+    for (let turn = 0; turn < 2; turn += 1) await immediately();
+  }
+  await Promise.all(calls);
+  await notify('apply');
+  await eventually('all are heard', () => heard.join(), 'send,send,apply');
+});
+
 t.test('while the server is down nothing throws, and afterward notifications arrive again', async (t) => {
   const url = await newDatabaseUrl(t);
-  const db = open(t, url);
+  const notify = createSidecarNotifier(open(t, url));
   const heard = await hearing(t, url);
   await server.stop();
-  await wakeSidecars(db, 'apply');
+  await notify('apply');
   t.strictSame(heard, []);
   await server.start();
   await isHearing(heard);
-  await wakeSidecars(db, 'send');
+  await notify('send');
   await eventually('a notification is received', () => heard.length > 0, true);
   t.strictSame(heard, ['send']);
 });
@@ -103,7 +119,7 @@ t.test(
 
 t.test('on SQLite there are no other sidecars to notify', async (t) => {
   const url = `sqlite:${t.testdir()}/sidecar.db`;
-  await wakeSidecars(open(t, url), 'send');
+  await createSidecarNotifier(open(t, url))('send');
   await listenForWakes(url, () => t.fail('nothing is heard'), new AbortController().signal);
   t.pass('listening ended immediately');
 });
