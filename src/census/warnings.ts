@@ -14,9 +14,13 @@ const NO_BIRTH = '1900-01-01';
 const FIRST_HIRE = '1940-01-01';
 const AHEAD_YEARS = 2;
 const WEEK_HOURS = 168;
+/** Two weeks of 35 hours. */
+const TWO_WEEKS_HOURS = 70;
 /** In cents. */
 const HOURLY_MAX = 1_000_00n;
 const YEARLY_MIN = 1_000_00n;
+/** Less than anybody with full time earns in a year. */
+const FULL_TIME_MIN = 10_000_00n;
 
 const OR_EMPTY = 'Correct it, or leave it empty if it is unknown';
 const LOST_ZEROS = 'A spreadsheet may have removed its first zeros';
@@ -50,7 +54,7 @@ export function createWarnings(today: string) {
       warnOfDates(employee, { today, latest }, warn);
       warnOfHours(employee.hours_worked, warn);
       warnOfPhone(employee.phone_number, warn);
-      for (const [index, rate] of employee.pay_rate.entries()) warnOfRate(index, rate, employee.dob, warn);
+      for (const [index, rate] of employee.pay_rate.entries()) warnOfRate(index, rate, employee, warn);
       warnOfAddress(employee.address, warn);
     },
     /** Returns the first `PROBLEMS_MAX`, and how many there are. */
@@ -77,11 +81,14 @@ const DAMAGES: readonly (readonly [damage: RegExp, rule: string])[] = [
     'is an error of a spreadsheet',
   ],
   [/^=/, 'is a formula of a spreadsheet'],
+  [/^['’]\d+$/, 'begins with the apostrophe that spreadsheets put before a number that is text'],
   [
     /\uFFFD|[ÃÂ][\u0080-\u00BF]|â[\u0080\u20AC]/,
     'has characters that a conversion broke. Save the file as UTF-8',
   ],
 ];
+/** An ID that became a number on its way. */
+const DECIMAL_NUMBER = /^\d+\.0+$/;
 const SHORTENED_NUMBER = /^\d(?:\.\d+)?E\+\d+$/i;
 
 function warnOfTexts({ address, ...employee }: Employee, warn: Warn): void {
@@ -97,6 +104,9 @@ function warnOfTexts({ address, ...employee }: Employee, warn: Warn): void {
   }
   if (SHORTENED_NUMBER.test(employee_id)) {
     warn('employee_id', 'is a number that a spreadsheet shortened. Format its column as text');
+  }
+  if (DECIMAL_NUMBER.test(employee_id)) {
+    warn('employee_id', 'is a number with decimals. Format its column as text');
   }
 }
 
@@ -137,9 +147,10 @@ function warnOfHours(text: string, warn: Warn): void {
   if (Number.isNaN(hours)) warn('hours_worked', 'is not a number of hours');
   else if (hours <= 0) warn('hours_worked', 'is 0 or less');
   else if (hours > WEEK_HOURS) warn('hours_worked', `is above the ${WEEK_HOURS} hours of a week`);
+  else if (hours >= TWO_WEEKS_HOURS) warn('hours_worked', 'is 70 or more. Is it the hours of two weeks?');
 }
 
-function warnOfRate(index: number, rate: PayRate, dob: string, warn: Warn): void {
+function warnOfRate(index: number, rate: PayRate, { dob, employment_status }: Employee, warn: Warn): void {
   const path = `pay_rate[${index}]`;
   const cents = parseAmount(rate.amount) ?? 0n;
   if (rate.period === 'hourly' && cents > HOURLY_MAX) {
@@ -147,6 +158,8 @@ function warnOfRate(index: number, rate: PayRate, dob: string, warn: Warn): void
   }
   if (rate.period === 'annually' && cents < YEARLY_MIN) {
     warn(`${path}.amount`, 'is below 1,000 a year. Is it the pay of an hour?');
+  } else if (rate.period === 'annually' && employment_status === 'full_time' && cents < FULL_TIME_MIN) {
+    warn(`${path}.amount`, 'is below 10,000 a year. Is it the pay of a paycheck?');
   }
   if (rate.effective_start < dob) warn(`${path}.effective_start`, 'is before the birth');
 }

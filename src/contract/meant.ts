@@ -153,9 +153,19 @@ export function meantAmount(written: string, isDollars = false): string | null {
   return isNegative ? `-${amount}` : amount;
 }
 
+/** `$25.00 /hr`, `$52,000.00 per year`. */
+const UNIT = /(?<=\d) ?(?:\/|per ) ?(?:(hour|hr)|year|yr|annum)\.?$/i;
+
+/** Returns the period of a pay rate that its text names, or null. */
+export function periodOfRate(written: string): 'hourly' | 'annually' | null {
+  const [unit, hour] = UNIT.exec(plain(written)) ?? [];
+  if (unit === undefined) return null;
+  return hour === undefined ? 'annually' : 'hourly';
+}
+
 /** Returns a pay rate in cents, half a cent away from zero. */
 function readRate(written: string): Meant | null {
-  const amount = meantAmount(written, true);
+  const amount = meantAmount(plain(written).replace(UNIT, ''), true);
   const [, sign = '', whole = '', kept = '', next] = /^(-?)(\d+)\.(\d\d)(\d)/.exec(amount ?? '') ?? [];
   if (next === undefined) return ruled(amount, 'amount');
   const cents = String(BigInt(whole + kept) + (next >= '5' ? 1n : 0n)).padStart(3, '0');
@@ -201,9 +211,9 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   monthly: ['m', 'mo', 'month', 'everymonth', '12'],
   annually: [
     ...['a', 'y', 'annual', 'peryear', 'perannum', 'year', 'yearly', 'yr'],
-    ...['s', 'salary', 'salaried', 'annualsalary'],
+    ...['s', 'salary', 'salaried', 'annualsalary', 'salarynoovertime', 'salaryeligibleforovertime'],
   ],
-  hourly: ['h', 'hr', 'hour', 'perhour', 'hourlyrate'],
+  hourly: ['h', 'hr', 'hour', 'perhour', 'hourlyrate', 'paidbythehour'],
   male: ['m', 'man'],
   female: ['f', 'woman'],
   pre_tax: ['pre', 'beforetax', 'section125', 'sec125', '125'],
@@ -251,7 +261,15 @@ export function meantChoice(values: readonly unknown[], written: string): string
   const isMeant = (value: unknown): value is string =>
     typeof value === 'string' &&
     words.some((word) => folded(value) === word || (SYNONYMS[value]?.includes(word) ?? false));
-  return values.find(isMeant) ?? null;
+  return values.find(isMeant) ?? codedChoice(values, written);
+}
+
+/** Returns the value that a code and its description both mean: `FT - Full Time`. */
+function codedChoice(values: readonly unknown[], written: string): string | null {
+  const [, code, description] = /^(.{1,3}) +[-\u2013:] +(.+)$/.exec(written.trim()) ?? [];
+  if (code === undefined || description === undefined) return null;
+  const meant = meantChoice(values, code);
+  return meant === meantChoice(values, description) ? meant : null;
 }
 
 /** Returns the letters and digits of a text in lower case. */

@@ -11,8 +11,14 @@ const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
 /** Zeros, words and masks instead of an SSN. */
 const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
 
-/** Spreadsheets mark a number that is stored as a text. */
-const TEXT_MARK = /^="([^"]*)"$/;
+/** Zeros, or the punctuation that is left of no number. */
+const NO_PHONE = /^[0 ()+./-]+$/;
+
+/** Spreadsheets mark a number that is stored as a text: `="0123"` and `'0123`. */
+const TEXT_MARK = /^="([^"]*)"$|^['’](?=\d+$)/;
+
+/** What databases and spreadsheets write for an empty date. */
+const NO_DATE = /^(?:0{1,4}([/.-])0{1,2}\1(?:0{4}|0{1,2})|0|0?1\/0?0\/1900)$/;
 
 /** The contract accepts these in any form, so an accepted text may have lost its zeros. */
 const ALWAYS_READ: ReadonlySet<unknown> = new Set<Meaning>(['ssn', 'zip', 'phone']);
@@ -42,6 +48,7 @@ export function cellRepair(
     if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
     // Otherwise, the rule `ssn` adds zeros at the front.
     if (meant === 'ssn' && NO_SSN.test(bare)) return { value: '', rule: 'no-value' };
+    if (meant === 'phone' && isOptional && NO_PHONE.test(bare)) return { value: '', rule: 'no-value' };
     const asIn1900 = meantFor(schema as object, bare, today);
     const isLater = is1904 && asIn1900?.rule === 'date-serial';
     const repaired = isLater
@@ -49,7 +56,8 @@ export function cellRepair(
       : asIn1900;
     // A column with a day before its month may have other dates that were read month first.
     if (repaired !== null && repaired.rule !== 'date-day-first') return repaired;
-    if (isOptional && NO_VALUE.test(bare)) return { value: '', rule: 'no-value' };
+    const isNoDate = format !== undefined && format !== 'email' && NO_DATE.test(bare);
+    if (isOptional && (isNoDate || NO_VALUE.test(bare))) return { value: '', rule: 'no-value' };
     return written;
   };
   const remembered = new Map<string, Repaired>();

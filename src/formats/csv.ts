@@ -145,7 +145,7 @@ export function brokenRow(
 ): Problem | null {
   const at = cells.findIndex((cell) => cell.includes('\0'));
   if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character: ${SAVE_AS}` };
-  if (isTotal(cells)) return { path: '', rule: totalRule };
+  if (isTotal(cells, header.length)) return { path: '', rule: totalRule };
   if (cells.length !== header.length) {
     const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}`;
     const advice =
@@ -162,20 +162,20 @@ export function brokenRow(
   };
 }
 
-/** The text of a last row that adds up the others. A hyphen or digit follows it in an id. */
+/** The text of a row that adds up others: `Total 3`, `Bakery Total`. A hyphen or digit follows it in an id. */
 const TOTAL =
-  /^(?:(?:grand|overall|report|company) )?(?:(?:sub-?)?totals?|count|end of (?:file|report))\b(?![-_\d])/i;
+  /^(?:(?:grand|overall|report|company) )?(?:(?:sub-?)?totals?|count|end of (?:file|report))\b(?![-_\d])|^\S.* (?:sub-?)?totals?(?=:?$)/i;
 
 /** Returns the words of a total that a cell begins with, or null. */
 export function totalIn(cell: string): string | null {
   return TOTAL.exec(bareOf(cell))?.[0] ?? null;
 }
 
-/** Reports whether one cell names a total, others are empty, and the rest are numbers. */
-export function isTotal(cells: readonly string[]): boolean {
+/** Reports whether one cell names a total, others are empty, and the rest are numbers. `columns`: of the header. */
+export function isTotal(cells: readonly string[], columns: number): boolean {
   const filled = cells.filter((cell) => cell !== '');
   const texts = filled.filter((cell) => /\p{L}/u.test(cell));
-  return texts.length === 1 && filled.length < cells.length && totalIn(texts[0] as string) !== null;
+  return texts.length === 1 && filled.length < columns && totalIn(texts[0] as string) !== null;
 }
 
 const NONE: readonly Problem[] = [];

@@ -74,6 +74,12 @@ async function* inUtf8(content: AsyncIterable<Uint8Array>, form: TextForm): Asyn
   );
   let before: Buffer = Buffer.alloc(0);
   let isFirst = true;
+  // Old Macs end lines with a return only, and have an encoding of their own.
+  const has = { return: false, newLine: false };
+  const noteEnds = (ascii: Buffer): void => {
+    has.return ||= ascii.includes('\r');
+    has.newLine ||= ascii.includes('\n');
+  };
   for await (const part of whole) {
     const bytes: Buffer = Buffer.concat([before, part]);
     before = Buffer.alloc(0);
@@ -84,10 +90,12 @@ async function* inUtf8(content: AsyncIterable<Uint8Array>, form: TextForm): Asyn
     }
     if (decoder === null && form.encoding === 'utf-8') {
       if (isAscii(bytes)) {
+        noteEnds(bytes);
         yield bytes;
         continue;
       }
       const at = bytes.findIndex((byte) => byte >= 0x80);
+      noteEnds(bytes.subarray(0, at));
       // The character may continue in the next part.
       if (bytes.length - at < 4) {
         yield bytes.subarray(0, at);
@@ -95,6 +103,8 @@ async function* inUtf8(content: AsyncIterable<Uint8Array>, form: TextForm): Asyn
         continue;
       }
       form.encoding = encodingOf(bytes.subarray(at));
+      if (form.encoding !== 'utf-8' && has.return && !has.newLine)
+        throw unreadable('', `is in the encoding of old Macs: ${SAVE_AS}`);
     }
     decoder ??= new TextDecoder(form.encoding, { fatal: true });
     yield decode(bytes);

@@ -109,14 +109,16 @@ export function proposeFormat(
   };
 }
 
-/** Several words, or a word before a colon, are no ID: `Report generated`, `Records:`. */
-const NOTE = /^\p{L}+(?:(?: \p{L}+)+|:)/u;
+/** Several words, or a word before a colon, are no ID: `Report generated`, `Records:`, `Page 1`. */
+const NOTE =
+  /^(?:\*+ ?)?\p{L}+(?:(?:,? \p{L}+)+|:)|^(?:page|printed|exported|generated|created|run) (?=\d)/iu;
 
 const RELATIONSHIPS: ReadonlySet<string> = new Set([
   ...['relationship', 'relation', 'relationshiptype', 'relationshiptoemployee', 'membertype'],
+  ...['rel', 'relationshipcode'],
 ]);
 const DEPENDENT =
-  /^(?:spouse|husband|wife|child|son|daughter|step|dependent|domesticpartner|partner|exspouse)/;
+  /^(?:spouse|husband|wife|child|son|daughter|step|dependent|domesticpartner|partner|exspouse|(?:sp|ch|dp|dep)$)/;
 
 function noteValue(values: Map<string, Set<string>>, header: string, value: string): void {
   values.set(header, (values.get(header) ?? new Set()).add(value));
@@ -146,6 +148,9 @@ export function tried(
     if (problem.rule !== MISSING_COLUMN) return problem;
     if (constants.some((field) => field === problem.path))
       return { ...problem, rule: `${MISSING_COLUMN}, which a constant of the file format can replace` };
+    const ids = unread.find((header) => folded(header) === 'employee');
+    if (ids !== undefined && problem.path === 'employee_id')
+      return { ...problem, rule: `${MISSING_COLUMN}: if "${ids}" has IDs, and no names, give it this field` };
     if (whole === undefined || !/^(?:first|last)_name$/.test(problem.path)) return problem;
     return {
       ...problem,

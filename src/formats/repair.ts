@@ -1,4 +1,5 @@
 /** Reads a file through its format: yields rows in the contract's form, and reports every change of a value. */
+import { periodOfRate } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { isAppError } from '../errors.ts';
 import { unreadable, unreadableFor } from './bytes.ts';
@@ -181,24 +182,29 @@ async function* repairedRecords(
   /** Begins with a row as the header. Rows below it may have been read already. */
   const startAt = function* (at: number): Generator<CsvRecord> {
     const row = above[at] as WorkbookRow;
+    withoutBlanks(row.record, 0);
     const begun = begin(row);
     plan = begun;
     repairs.header_line = row.line;
     yield { cells: begun.fields, line: row.line, broken: null, idProblems: [] };
-    yield* above.slice(at + 1).flatMap((later) => begun.read(later) ?? []);
+    const below = above.slice(at + 1);
     above = [];
+    for (const later of below) withoutBlanks(later.record, begun.header.names.length);
+    yield* below.flatMap((later) => begun.read(later) ?? []);
   };
-  /** Returns the first row with the most names, for a file in which no row has several. */
+  /** Returns the first row with the most names. */
   const likeliest = () => {
     const counts = above.map(columnsIn);
     return counts.indexOf(Math.max(...counts));
   };
   for await (const row of rows) {
-    if (!withoutBlanks(row.record, plan?.header.names.length ?? 0)) continue;
+    if (!withoutBlanks(row.record, plan?.header.names.length ?? Number.MAX_SAFE_INTEGER)) continue;
     if (plan === null) {
+      const last = above.at(-1);
       above.push(row);
-      if (columnsIn(row) > 1) yield* startAt(above.length - 1);
-      else if (above.length === ROWS_ABOVE_HEADER) yield* startAt(likeliest());
+      // A row with names of groups may be above the header.
+      const isFound = last !== undefined && columnsIn(last) > 1;
+      if (isFound || above.length === ROWS_ABOVE_HEADER) yield* startAt(likeliest());
       continue;
     }
     const record = plan.read(row);
@@ -249,6 +255,9 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
   });
   const constants = Object.entries(format.constants);
   const isLeftOut = leavingOut(format, keys, repairs);
+  const isHeaderAgain = headerAgain(keys, repairs);
+  const fields = [...columns.map(({ field }) => field), ...constants.map(([field]) => field)];
+  const rateProblem = rateChecker(columns, fields);
   type Column = (typeof columns)[number];
   /** A row of no employee. */
   const isOther = (cells: readonly string[]): boolean => {
@@ -262,11 +271,11 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
 
   return {
     header,
-    fields: [...columns.map(({ field }) => field), ...constants.map(([field]) => field)],
+    fields,
     read(row) {
       const { line, record: cells } = row;
-      if (isLeftOut(cells)) return null;
-      if (find.foundTotal !== undefined && isTotal(cells)) {
+      if (isLeftOut(cells) || isHeaderAgain(cells)) return null;
+      if (find.foundTotal !== undefined && isTotal(cells, keys.length)) {
         const index = cells.findIndex((cell) => totalIn(cell) !== null);
         find.foundTotal(header.names[index] ?? '', cells[index] as string);
         return null;
@@ -287,7 +296,8 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
         if (field !== 'employee_id' || format.id_prefix === null) return text;
         return withPrefix(format.id_prefix, asWritten(text));
       });
-      return { cells: [...values, ...constants.map(([, value]) => value)], line, broken, idProblems };
+      const all = [...values, ...constants.map(([, value]) => value)];
+      return { cells: all, line, broken: rateProblem(cells, all), idProblems };
     },
   };
 }
@@ -326,6 +336,22 @@ function columnReader({ header, field, rules }: ReadColumn, { kind, today }: Rea
   };
 }
 
+/** Returns a function that returns the problem of a pay rate, such as `$25.00 /hr`, whose unit is not the period of its row. */
+function rateChecker(columns: readonly { field: string; index: number }[], fields: readonly string[]) {
+  const rates = columns.flatMap(({ field, index }) =>
+    RATE.test(field) ? [{ field, index, at: fields.indexOf(field.replace(/amount$/, 'period')) }] : [],
+  );
+  return (cells: readonly string[], values: readonly string[]): Problem | null => {
+    for (const { field, index, at } of rates) {
+      const unit = periodOfRate(cells[index] ?? '');
+      if (unit !== null && unit !== values[at])
+        return { path: field, rule: `is ${unit}, and the period of its row is another one` };
+    }
+    return null;
+  };
+}
+const RATE = /^pay_rate\[\d+\]\.amount$/;
+
 /** Fields whose digits are lost if a spreadsheet shows them as `1.23E+07`. */
 const DIGIT_FIELDS: ReadonlySet<string> = new Set([
   ...['id', 'employee_id', 'ssn', 'phone_number', 'address.zip_code'],
@@ -335,6 +361,18 @@ const SHORTENED_RULE =
   'is a number that a spreadsheet shortened: format its column as text, and export the file again';
 
 const TOTAL_RULE = 'looks like a total: delete the row, or leave it out in the file format';
+
+/** Returns whether a row is the header, which reports repeat on every page, and counts it. */
+function headerAgain(keys: readonly string[], { left_out }: Repairs) {
+  const counted = { reason: 'The header again', rows: 0 };
+  return (cells: readonly string[]): boolean => {
+    if (cells.length !== keys.length || !cells.every((cell, index) => headerKey(cell) === keys[index]))
+      return false;
+    if (counted.rows === 0) left_out.push(counted);
+    counted.rows += 1;
+    return true;
+  };
+}
 
 /** Returns whether the format leaves a row out, and counts it. */
 function leavingOut({ leave_out }: FileFormat, keys: readonly string[], repairs: Repairs) {

@@ -9,7 +9,8 @@ const OTHER_WORDS: OtherWords = {
   employee_id: [
     ...['employeenumber', 'employeeno', 'employeecode', 'empid', 'empno', 'empnumber', 'empcode', 'eeid'],
     ...['eeno', 'associateid', 'workerid', 'workernumber', 'teammemberid', 'personnelnumber', 'personnumber'],
-    ...['filenumber', 'fileno', 'file', 'badgenumber', 'positionid', 'emp', 'ee', 'id', 'employee'],
+    ...['filenumber', 'fileno', 'file', 'badgenumber', 'positionid', 'emp', 'ee', 'id', 'eecode'],
+    ...['eenumber', 'idnumber'],
   ],
   first_name: ['givenname', 'forename', 'fname', 'first'],
   last_name: ['surname', 'familyname', 'lname', 'last'],
@@ -22,42 +23,45 @@ const OTHER_WORDS: OtherWords = {
     ...['address2', 'addressline2', 'street2', 'streetaddress2', 'apt', 'apartment', 'unit', 'suite'],
     ...['streetline2', 'streetaddressline2'],
   ],
-  city: ['town', 'citytown'],
+  city: ['town', 'citytown', 'citymunicipality'],
   state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
   zip_code: ['zip', 'postcode', 'postalcode', 'zippostalcode', 'zippostal'],
   hire_date: [
     ...['datehired', 'dateofhire', 'hireddate', 'hired', 'originalhiredate', 'startdate', 'lasthiredate'],
-    ...['mostrecenthiredate', 'rehiredate', 'daterehired'],
+    ...['mostrecenthiredate', 'rehiredate', 'daterehired', 'employmentstartdate', 'workstartdate'],
   ],
   email: [
     ...['emailaddress', 'mail', 'personalemail', 'homeemail', 'workemail'],
-    ...['personalemailaddress', 'workemailaddress'],
+    ...['personalemailaddress', 'workemailaddress', 'mainemail', 'preferredemail'],
   ],
   hours_worked: [
     ...['hoursperweek', 'weeklyhours', 'hoursweek', 'scheduledhours', 'standardhours', 'standardweeklyhours'],
     ...['scheduledweeklyhours', 'defaulthours', 'workhours', 'hours'],
-    ...['scheduledworkhours', 'hoursworkedperweek'],
+    ...['scheduledworkhours', 'hoursworkedperweek', 'stdhours', 'scheduledhoursperweek'],
   ],
   amount: [
-    ...['payrate', 'rate', 'rateofpay', 'pay', 'salary', 'wage', 'annualsalary', 'hourlyrate', 'annualrate'],
-    ...['basepay', 'baserate', 'basesalary', 'compensation', 'payrateamount', 'annualcompensation'],
+    // Next to the pay of a year, a salary is the pay of a paycheck.
+    ...['payrate', 'rate', 'rateofpay', 'pay', 'annualsalary', 'annualrate', 'annualcompensation', 'salary'],
+    ...['wage', 'hourlyrate', 'basepay', 'baserate', 'basesalary', 'compensation', 'payrateamount'],
     ...['regularpayrate', 'regularpayrateamount', 'compensationrate', 'payamount', 'rate1', 'baserate1'],
     ...['amounttaken', 'memberamount', 'employeeamount', 'eeamount', 'deductionamount'],
-    ...['rateamount', 'regularrate'],
+    ...['rateamount', 'regularrate', 'comprate'],
   ],
   period: [
     ...['paytype', 'payperiod', 'per', 'ratetype', 'rateper', 'paybasis', 'compensationtype'],
     ...['payrateperiod', 'ratedescription', 'regularpayratedescription'],
     ...['compensationperiod', 'compensationtimeperiod', 'paidper', 'salarybasis', 'salaryorhourly'],
+    ...['salaryhourly', 'hourlysalary', 'compensationunit', 'wagetype', 'comptype', 'compperiod'],
   ],
   effective_start: [
     ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
     ...['compensationeffectivedate', 'salaryeffectivedate', 'effectivedate'],
-    ...['compeffectivedate', 'baserateeffectivedate', 'payrateeffective'],
+    ...['compeffectivedate', 'baserateeffectivedate', 'payrateeffective', 'compeffective'],
   ],
   employment_status: [
     ...['employmenttype', 'employeetype', 'workercategory', 'workercategorydescription'],
-    ...['employmentcategory', 'fullpart', 'fullparttime', 'fulltimeparttime', 'ftpt', 'status'],
+    ...['employmentcategory', 'fullpart', 'fullparttime', 'fulltimeparttime', 'ftpt', 'ftptstatus'],
+    ...['dolstatus', 'status'],
   ],
   ssn: [
     ...['socialsecuritynumber', 'socialsecurityno', 'socialsecurity', 'social', 'ssno', 'ssnumber'],
@@ -65,9 +69,12 @@ const OTHER_WORDS: OtherWords = {
   ],
   phone_number: [
     ...['phone', 'telephone', 'mobile', 'cell', 'cellphone', 'homephone', 'mobilephone', 'personalphone'],
-    ...['personalmobile', 'mobilenumber', 'mobilephonenumber', 'phoneno', 'telephonenumber'],
+    ...['personalmobile', 'mobilenumber', 'mobilephonenumber', 'phoneno', 'telephonenumber', 'mainphone'],
   ],
-  termination_date: ['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate'],
+  termination_date: [
+    ...['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate', 'releasedate'],
+    ...['employmentenddate'],
+  ],
   biological_sex: ['sex', 'gender', 'legalsex', 'birthsex'],
   pay_frequency: [
     ...['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
@@ -107,13 +114,31 @@ type Usual = { readonly name: string; readonly rank: number };
 
 /** Returns the name that is written alike or has the same meaning. `words`: further words for names. */
 export function usualMatch(name: string, names: readonly string[], words: OtherWords = {}): Usual | null {
-  const word = folded(name);
-  const match = matchOf(word, names, words) ?? contributionOf(word, names, words);
+  const bareName = name.replace(HOW_TO_WRITE, '');
+  const word = folded(bareName);
+  const match =
+    matchOf(word, names, words) ??
+    matchOf(folded(bareName.replace('#', 'number')), names, words) ??
+    contributionOf(word, names, words) ??
+    codedMatch(word, names, words);
   const bare = word.replace(QUALIFIER, '');
   if (match !== null || bare === word) return match;
   const personal = names.filter((known) => IS_PERSONAL.test(known));
   const withoutAddress = bare.replace(/^address(?=.)/, '');
   return matchOf(bare, personal, words, QUALIFIED) ?? matchOf(withoutAddress, personal, words, QUALIFIED);
+}
+
+/** What a header adds about its values: `Birth Date (MM/DD/YYYY)`. Other words, such as `(Spouse)`, change its meaning. */
+const HOW_TO_WRITE = /\s*\((?:(?:[mdy]+[/. -]?){3}|m\/f|f\/m|ft\/pt|required|optional|self-id)\)$/i;
+
+/** Fields with few values, which systems export as codes or as descriptions. */
+const IS_CODED = /(?:^|\.)(?:employment_status|pay_frequency|period|biological_sex)$/;
+
+/** `Worker Category Code`. */
+function codedMatch(word: string, names: readonly string[], words: OtherWords): Usual | null {
+  const bare = word.replace(/(?:code|description|desc)$/, '');
+  const coded = names.filter((known) => IS_CODED.test(known));
+  return bare === word ? null : matchOf(bare, coded, words, QUALIFIED);
 }
 
 /** The first ranks of `OTHER_WORDS` and of words after a qualifier. Names and the words of a kind rank before both. */

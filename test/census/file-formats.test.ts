@@ -113,6 +113,11 @@ t.test(
         'employee_id,first_name,last_name,ssn,hire_date,employment_status,hours_worked',
         'Employee Status',
       ],
+      [
+        'Employee #,Employee,Birth Date (MM/DD/YYYY),Spouse Birth Date,Worker Category Code,Salary,Annual Salary,Salary/Hourly,Std Hours,Date of Birth (Spouse)',
+        'employee_id,dob,employment_status,pay_rate[0].amount,pay_rate[0].period,hours_worked',
+        'Employee,Spouse Birth Date,Salary,Date of Birth (Spouse)',
+      ],
     ];
     for (const [headers, fields, left = ''] of systems) {
       const { format, unread } = await propose(`${headers}\n${headers.replaceAll(/[^,]+/g, 'x')}\n`);
@@ -135,6 +140,8 @@ t.test('a file is read in any of the usual encodings and separators, below its t
     tabs: csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }], '\t'),
     'a line sep=': `sep=;\r\n${csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }], ';')}`,
     titles: titled,
+    'names of groups above the header': `Employee,,,Address,,,,,,,,Pay\r\n${text}`,
+    'the header again': text.replace(/(.*\r\n)(.*\r\n)/, '$1$2$1'),
     'blank rows and columns': `${text.replace('\r\n', ',,\r\n')},,\r\n${','.repeat(19)}\r\n`,
   };
   for (const [name, content] of Object.entries(cases)) {
@@ -142,6 +149,8 @@ t.test('a file is read in any of the usual encodings and separators, below its t
     t.strictSame(problems, [], name);
     t.match(employees, [{ last_name: 'Peña' }, { employee_id: '1002' }], name);
   }
+  const mac = Buffer.from(text.replaceAll('\r\n', '\r').replace('Peña', 'Pe\x96a'), 'latin1');
+  t.match(await propose(mac), { problems: [{ rule: /the encoding of old Macs: save it as "CSV UTF-8/ }] });
   const broken = Buffer.concat([Buffer.from(text), Buffer.from([0xe9, 0x2c])]);
   t.match(await propose(broken), { problems: [{ rule: /characters of several encodings/ }] });
 });
@@ -166,11 +175,18 @@ t.test('values of each type are read as payroll writes them, or refuse the file'
     ['Annual Salary', 'pay_rate[0].amount', '1,008.075', '1008.08'],
     ['Annual Salary', 'pay_rate[0].amount', '18.3749', '18.37'],
     ['Annual Salary', 'pay_rate[0].amount', '(12.00)', null],
+    ['Annual Salary', 'pay_rate[0].amount', '$52,000.00 / year', '52000.00'],
+    ['Annual Salary', 'pay_rate[0].amount', '$25.00 /hr', null],
     ['Email', 'email', '<ana@example.org>', 'ana@example.org'],
     ['Email', 'email', 'N/A', null],
     ['State', 'address.state', 'PR', null],
     ['Phone', 'phone_number', '617-555-0123 x4', '6175550123'],
+    ...['0', '(   )   -'].map((text) => ['Phone', 'phone_number', text, undefined] as const),
     ['Emp #', 'employee_id', '="00123"', '00123'],
+    ['Emp #', 'employee_id', "'00123", '00123'],
+    ['Status', 'employment_status', 'PT - Part Time', 'part_time'],
+    ['Status', 'employment_status', 'PT - Full Time', null],
+    ['Status', 'employment_status', '1 - Full Time', null],
     ['Emp #', 'employee_id', ' 00123 ', '00123'],
     ['Emp #', 'employee_id', '1.23E+07', null],
     ['SSN', 'ssn', '1.23E+07', null],
