@@ -266,8 +266,8 @@ export function meantChoice(values: readonly unknown[], written: string): string
 
 /** Returns the value that a code and its description both mean: `FT - Full Time`. */
 function codedChoice(values: readonly unknown[], written: string): string | null {
-  const [, code, description] = /^(.{1,3}) +[-\u2013:] +(.+)$/.exec(written.trim()) ?? [];
-  if (code === undefined || description === undefined) return null;
+  const [code = '', description, another] = written.split(' - ');
+  if (description === undefined || another !== undefined) return null;
   const meant = meantChoice(values, code);
   return meant === meantChoice(values, description) ? meant : null;
 }

@@ -5,10 +5,13 @@ import { bareOf, totalIn } from './csv.ts';
 import { MISSING_COLUMN } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
 import { type FormatFinder, type Repairs, storedFormat } from './repair.ts';
+import { NO_ROWS } from './rows.ts';
 import { usualMatch } from './usual-headers.ts';
 
 export type Proposal = {
   readonly find: FormatFinder;
+  /** The values of each column that names the employer, without those of an earlier format. */
+  readonly employers: ReadonlyMap<string, { readonly values: ReadonlySet<string> }>;
   /** Returns the format after the file was read, with the rules that changed values; null without a header. */
   formatAfter(repairs: Repairs): FileFormat | null;
 };
@@ -34,6 +37,7 @@ export function proposeFormat(
   const dependents = new Map<string, Set<string>>();
   let relationships: ReadonlySet<string> = new Set();
   const outside = new Map<string, Set<string>>();
+  const employers = new Map<string, { index: number; values: Set<string> }>();
   const find: FormatFinder = {
     isColumn: (cell) =>
       earlier.has(headerKey(cell)) ||
@@ -42,9 +46,19 @@ export function proposeFormat(
       usualMatch(cell, names, words) !== null,
     sheet: before?.sheet ?? null,
     formatFor(header) {
+      for (const [index, name] of header.entries()) {
+        if (EMPLOYERS.has(folded(name)) && !earlier.has(headerKey(name)))
+          employers.set(name, { index, values: new Set() });
+      }
       relationships = new Set(header.filter((name) => RELATIONSHIPS.has(folded(name))));
       const { constants, id_prefix, leave_out } = before ?? EMPTY_FORMAT;
       const fields = fieldsOf(header, kind, (name) => earlier.get(headerKey(name))?.field);
+      const constantsOfHeader = periodIn(fields);
+      for (const [name, field] of fields) {
+        // `Employee Cost (Monthly)` next to `Pay Frequency`.
+        if (field === 'period' && field in constantsOfHeader && !earlier.has(headerKey(name)))
+          fields.delete(name);
+      }
       const columns = [...new Set(header)].flatMap((name) => {
         if (name === '') return [];
         const rules = earlier.get(headerKey(name))?.rules ?? [];
@@ -57,7 +71,7 @@ export function proposeFormat(
       format = {
         sheet: before?.sheet ?? null,
         columns,
-        constants: Object.fromEntries(Object.entries({ ...periodIn(fields), ...constants }).filter(lacking)),
+        constants: Object.fromEntries(Object.entries({ ...constantsOfHeader, ...constants }).filter(lacking)),
         id_prefix,
         leave_out: leave_out.filter((entry) => known.has(headerKey(entry.header))),
       };
@@ -75,6 +89,12 @@ export function proposeFormat(
       noteValue(dependents, header, text.trim());
       return true;
     },
+    noteRow(cells) {
+      for (const { index, values } of employers.values()) {
+        const cell = bareOf(cells[index] ?? '');
+        if (cell !== '' && values.size < VALUES_MAX) values.add(cell);
+      }
+    },
     isOutside(field, header, value) {
       const code = bareOf(value);
       if (field !== 'payroll_code' || code === '' || (isKnownCode?.(code) ?? true)) return false;
@@ -87,6 +107,7 @@ export function proposeFormat(
   };
   return {
     find,
+    employers,
     formatAfter({ changes }) {
       if (format === null) return null;
       const rulesOf = (field: string | null) =>
@@ -102,7 +123,7 @@ export function proposeFormat(
           ...entriesOf(totals, 'Totals'),
           ...entriesOf(notes, 'Notes'),
           ...entriesOf(dependents, 'Dependents'),
-          ...entriesOf(outside, 'Codes outside the integration'),
+          ...entriesOf(outside, OUTSIDE),
         ],
       };
     },
@@ -112,6 +133,22 @@ export function proposeFormat(
 /** Several words, or a word before a colon, are no ID: `Report generated`, `Records:`, `Page 1`. */
 const NOTE =
   /^(?:\*+ ?)?\p{L}+(?:(?:,? \p{L}+)+|:)|^(?:page|printed|exported|generated|created|run) (?=\d)/iu;
+
+const EMPLOYERS: ReadonlySet<string> = new Set([
+  ...[
+    'employer',
+    'employername',
+    'employerid',
+    'company',
+    'companyname',
+    'companycode',
+    'companyid',
+    'cocode',
+  ],
+  ...['client', 'clientname', 'clientid', 'legalentity', 'fein', 'ein'],
+]);
+
+const OUTSIDE = 'Codes outside the integration';
 
 const RELATIONSHIPS: ReadonlySet<string> = new Set([
   ...['relationship', 'relation', 'relationshiptype', 'relationshiptoemployee', 'membertype'],
@@ -144,20 +181,40 @@ export function tried(
   const format = proposal.formatAfter(repairs);
   const unread = format?.columns.filter(({ field }) => field === null).map(({ header }) => header) ?? [];
   const whole = unread.find((header) => WHOLE_NAMES.has(folded(header)));
+  const outside = format?.leave_out.find(({ reason }) => reason === OUTSIDE);
+  const ids = unread.find((header) => folded(header) === 'employee');
+  const hasIds = format?.columns.some(({ field }) => field === 'employee_id');
   const named = problems.map((problem) => {
+    if (ids !== undefined && hasIds === false && problem.path.endsWith('employee_id'))
+      return { ...problem, rule: `${problem.rule}: if "${ids}" has IDs, and no names, give it this field` };
+    if (repairs.rows === 0 && outside !== undefined && problem.rule === NO_ROWS)
+      return {
+        ...problem,
+        rule: `${NO_ROWS}: all rows are left out, because "${outside.header}" has none of the employer's payroll codes. Set the codes, or give the column another field`,
+      };
     if (problem.rule !== MISSING_COLUMN) return problem;
     if (constants.some((field) => field === problem.path))
       return { ...problem, rule: `${MISSING_COLUMN}, which a constant of the file format can replace` };
-    const ids = unread.find((header) => folded(header) === 'employee');
-    if (ids !== undefined && problem.path === 'employee_id')
-      return { ...problem, rule: `${MISSING_COLUMN}: if "${ids}" has IDs, and no names, give it this field` };
     if (whole === undefined || !/^(?:first|last)_name$/.test(problem.path)) return problem;
     return {
       ...problem,
       rule: `${MISSING_COLUMN}: "${whole}" has whole names, so add the first and the last name to the export as columns of their own`,
     };
   });
-  return { format, unread, valid: problem_count === 0, problem_count, problems: named, repairs };
+  const mixed = [...proposal.employers].flatMap(([path, { values }]): Problem[] =>
+    values.size < 2
+      ? []
+      : [{ path, rule: `has ${values.size} different values: leave out the rows of other employers` }],
+  );
+  const count = problem_count + mixed.length;
+  return {
+    format,
+    unread,
+    valid: count === 0,
+    problem_count: count,
+    problems: [...mixed, ...named],
+    repairs,
+  };
 }
 
 /** Returns the field of each header: a field's own name first, then its usual names, each field once. */

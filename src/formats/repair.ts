@@ -67,6 +67,8 @@ export type FormatFinder = {
   isNote?(header: string, text: string): boolean;
   /** For a proposal: reports whether a value shows that a row is of a dependent. The row is then left out. */
   isDependent?(header: string, text: string): boolean;
+  /** For a proposal: receives each row that is read. */
+  noteRow?(cells: readonly string[]): void;
   /** For a proposal: reports whether a value leaves its row out. */
   isOutside?(field: string, header: string, value: string): boolean;
 };
@@ -284,6 +286,7 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
       const broken = brokenRow(cells, header, TOTAL_RULE) ?? brokenCell(row, columns);
       if (broken === null && columns.some((column) => isOutside(column, cells))) return null;
       repairs.rows += 1;
+      find.noteRow?.(cells);
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };
       const texts = columns.map(({ index, read }) => read(cells[index] ?? '', line));
       const idProblems = columns.flatMap(({ field }, at) =>

@@ -246,6 +246,8 @@ export function withLines({ path, rule, ...hint }: Problem, lines: readonly (num
   return { path, rule: `${named} (line ${line})`, ...hint };
 }
 
+export const NO_ROWS = 'must have at least 1 element';
+
 /** Rows per tick of the event loop: a few milliseconds. */
 const ROWS_AT_ONCE = 200;
 
@@ -271,7 +273,7 @@ export async function* readableRows<Row extends Pick<GivenRow, 'line' | 'format'
       yield some;
       some = [];
     }
-    if (rowsRead === 0) problems.add({ path: list, rule: 'must have at least 1 element' });
+    if (rowsRead === 0) problems.add({ path: list, rule: NO_ROWS });
   } catch (error) {
     if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);

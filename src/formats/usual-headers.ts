@@ -129,7 +129,8 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
 }
 
 /** What a header adds about its values: `Birth Date (MM/DD/YYYY)`. Other words, such as `(Spouse)`, change its meaning. */
-const HOW_TO_WRITE = /\s*\((?:(?:[mdy]+[/. -]?){3}|m\/f|f\/m|ft\/pt|required|optional|self-id)\)$/i;
+const HOW_TO_WRITE =
+  /\((?:(?:(?:mm?|dd?|yy(?:yy)?)[/. -]?){3}|m\/f|f\/m|ft\/pt|required|optional|self-id)\)$/i;
 
 /** Fields with few values, which systems export as codes or as descriptions. */
 const IS_CODED = /(?:^|\.)(?:employment_status|pay_frequency|period|biological_sex)$/;
@@ -146,19 +147,15 @@ const [OTHER, QUALIFIED] = [1_000, 2_000];
 
 /** The first ranks of a deduction's amounts per month, and per paycheck. */
 const [MONTHLY, PER_PAY] = [3_000, 4_000];
-const PER = /(?:per)?(month(?:ly)?)$|per(?:pay(?:period|check)?|check|deduction)$/;
+const PER = /^(monthly)(?=.)|(?:per)?(month(?:ly)?)$|per(?:pay(?:period|check)?|check|deduction)$/;
 
 /** `Employee Cost (Monthly)`. In a file with both periods, both contributions are read per month. */
 function contributionOf(word: string, names: readonly string[], words: OtherWords): Usual | null {
-  const [suffix, monthly] = PER.exec(word) ?? [];
-  if (suffix === undefined) return null;
+  const [part, before, after] = PER.exec(word) ?? [];
+  if (part === undefined) return null;
   const contributions = names.filter((known) => known.endsWith('_contribution'));
-  return matchOf(
-    word.slice(0, -suffix.length),
-    contributions,
-    words,
-    monthly === undefined ? PER_PAY : MONTHLY,
-  );
+  const rank = before === undefined && after === undefined ? PER_PAY : MONTHLY;
+  return matchOf(word.replace(part, ''), contributions, words, rank);
 }
 
 function matchOf(word: string, names: readonly string[], words: OtherWords, after = 0): Usual | null {

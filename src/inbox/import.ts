@@ -144,8 +144,17 @@ async function store(db: Db, rows: Rows, digest: string, now: string): Promise<n
   return stored;
 }
 
+/** Returns a function that adds the problems of each row of a file that the file alone shows. */
+export function rowChecker(now: string, problems: Problems): (row: GivenRow) => void {
+  const first = new Map<string, FirstRow>();
+  return (row) => {
+    const event = eventOf(row, now, problems);
+    if (event !== null) problems.add(...repeated(first, event));
+  };
+}
+
 /** Returns the event of a row; null if the row breaks the contract, after adding its problems. */
-export function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
+function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
   const account = fields.id === undefined ? accountOf(fields) : null;
   const id = fields.id ?? placeholderId(accountOf(fields));
   const named: GivenRow['fields'] = { ...fields, id };

@@ -117,6 +117,42 @@ test("payroll's list of deductions is proposed, confirmed and imported without e
   t.match(other, { status: 409 }, 'the prefix is fixed once a file was read');
 });
 
+test('a proposal says what only a person can decide', async (t, running) => {
+  const monthly = await propose(
+    running,
+    'Employee ID,Coverage,Monthly Employee Cost,Monthly Employer Cost,Frequency,Tax\n1,Medical,150,350,Biweekly,Pre-Tax\n',
+  );
+  t.match(monthly, { valid: true, unread: ['Frequency'], format: { constants: { period: 'monthly' } } });
+  const whole = (...rows: string[]) =>
+    ['Deduction ID,Employee ID,Deduction Code,EE Cost,ER Cost,Frequency', ...rows].join('\n');
+  const cases: readonly (readonly [file: string, problem: RegExp])[] = [
+    [
+      whole('d-1,1001,MED,1,0,weekly', 'd-1,1001,MED,2,0,weekly'),
+      /^deductions\[1\]\.id: is the same as .* need created_at/,
+    ],
+    [
+      whole('d-1,1001,Medical,1,0,weekly'),
+      /^deductions: .* all rows are left out, because "Deduction Code" has none/,
+    ],
+    [
+      'Employee,Coverage,EE Cost,ER Cost,Frequency,Tax\nAna Peña,Medical,1,2,Weekly,Pre-Tax\n',
+      /^employee_id: is a missing column: if "Employee" has IDs, and no names, give it this field$/,
+    ],
+    [
+      `Company,${whole('A,d-1,1001,MED,1,0,weekly', 'B,d-2,1002,MED,2,0,weekly')}`,
+      /^Company: has 2 different values: leave out the rows of other employers$/,
+    ],
+  ];
+  for (const [file, problem] of cases) {
+    const { valid, problems } = await propose(running, file);
+    t.notOk(valid);
+    t.ok(
+      problems.map(describe).some((text: string) => problem.test(text)),
+      JSON.stringify(problems),
+    );
+  }
+});
+
 test('a file that does not match its format is refused, and nothing is imported', async (t, running) => {
   await confirm(running);
   const cases: readonly (readonly [file: string, problem: RegExp])[] = [

@@ -19,7 +19,7 @@ import {
   readRows,
 } from '../../formats/rows.ts';
 import { DEDUCTIONS_FILE } from '../../inbox/deduction-file.ts';
-import { eventOf, IMPORT_COLUMNS } from '../../inbox/import.ts';
+import { IMPORT_COLUMNS, rowChecker } from '../../inbox/import.ts';
 import { parseAmount } from '../../money.ts';
 import { type PayrollCode, readCodes } from './codes.ts';
 import { byCode } from './deductions-by-code.ts';
@@ -42,15 +42,15 @@ type RowFile = {
   readonly columns: Columns;
   /** Makes strict records of those with the fields of the kind. */
   records(records: AsyncGenerator<CsvRecord>, codes: readonly PayrollCode[]): AsyncGenerator<CsvRecord>;
-  /** Adds the problems of a row that the file alone shows. */
-  check(row: GivenRow, now: string, problems: Problems): void;
+  /** Returns a function that adds the problems of each row of a file that the file alone shows. */
+  checker(now: string, problems: Problems): (row: GivenRow) => void;
 };
 
 const DEDUCTIONS: RowFile = {
   kind: DEDUCTIONS_FILE,
   columns: IMPORT_COLUMNS,
   records: byCode,
-  check: eventOf,
+  checker: rowChecker,
 };
 
 /** `run`: null for any run. */
@@ -59,15 +59,17 @@ function payrollFile(target: Target, run: RunFields | null): RowFile {
     kind: PAYROLL_FILE,
     columns: { list: 'lines', required: [], optional: PAYROLL_COLUMNS[target] },
     records: (records, codes) => payrollRecords(records, codes, target, run),
-    check({ path, fields }, _now, problems) {
-      if (fields.employee_id === undefined)
-        problems.add({ path: `${path}.employee_id`, rule: 'is required' });
-      for (const name of ['member_amount', 'employer_amount']) {
-        const amount = fields[name];
-        if (amount !== undefined && parseAmount(amount) === null)
-          problems.add(amountProblem(`${path}.${name}`, amount));
-      }
-    },
+    checker:
+      (_now, problems) =>
+      ({ path, fields }) => {
+        if (fields.employee_id === undefined)
+          problems.add({ path: `${path}.employee_id`, rule: 'is required' });
+        for (const name of ['member_amount', 'employer_amount']) {
+          const amount = fields[name];
+          if (amount !== undefined && parseAmount(amount) === null)
+            problems.add(amountProblem(`${path}.${name}`, amount));
+        }
+      },
   };
 }
 
@@ -196,16 +198,17 @@ export async function proposeRowFormat(
 ): Promise<Tried> {
   const now = await sharedNow(db);
   const codes = await readCodes(db, employer_id);
-  const { columns, check, records, kind: strict } = ROW_FILES[kind];
+  const { columns, checker, records, kind: strict } = ROW_FILES[kind];
   const file = withCodes(strict, codes);
   const known = new Set(codes.map(({ code }) => folded(code)));
   const proposal = proposeFormat(file, before, codes.length === 0 ? null : (code) => known.has(folded(code)));
   const reader = wholeFileReader({ kind: file, find: proposal.find, today: dayAt(db, now) });
   const through = { records: (bytes: AsyncIterable<Uint8Array>) => records(reader.records(bytes), codes) };
   const problems = createProblems();
+  const check = checker(now.toISOString(), problems);
   try {
     for await (const rows of readableRows(readRows(content, 'csv', columns, through), columns, problems, 250))
-      for (const row of rows) check(row, now.toISOString(), problems);
+      for (const row of rows) check(row);
   } finally {
     await reader.readRest();
   }
