@@ -104,7 +104,9 @@ export function createApi(parts: ApiParts): Api {
   app.addHook('preHandler', (_request, { raw }, done) => {
     const client = new AbortController();
     // The request itself, and `request.signal` with it, closes as soon as its body is read.
-    raw.once('close', () => client.abort());
+    raw.once('close', () => {
+      if (!raw.writableFinished) client.abort();
+    });
     handled(client.signal, done);
   });
   app.addHook('onSend', async (request, reply) => {

@@ -42,6 +42,7 @@ export async function changedNames(
   reported: readonly NamedEmployee[],
   notedAt: string,
 ) {
+  if (reported.length === 0) return [];
   const ids = [...new Set(reported.map(({ employee_id }) => employee_id))];
   const stored = await db
     .selectFrom(TABLE)
