@@ -133,7 +133,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ 'PayrollRunRequest.final_checks': undefined, fields: ['address'] },
   ...{ 'DeductionVersionFeed.next_cursor': '42', 'Line.unapplied': null, 'Employee.unapplied': [] },
   unapplied_notice: null,
-  ...{ 'ItemDecisionsRequest.until': '2026-09-01', 'ItemDecision.until': null },
+  ...{ 'ItemDecisionsRequest.action': 'hold', 'ItemDecisionsRequest.until': '2026-09-01' },
+  'ItemDecision.until': null,
   ...{ 'ReadinessCheck.unapplied': undefined },
 };
 
@@ -165,21 +166,29 @@ export function withExamples<D extends object>(document: D): D {
     for (const { operationId = '', requestBody, responses = {} } of Object.values(path)) {
       for (const part of [requestBody, ...Object.values(responses)]) {
         if (part?.content === undefined) continue;
-        addExamples(part.content, schemas, part === requestBody ? {} : (OUTCOMES[operationId] ?? {}));
+        addExamples(part.content, schemas, part === requestBody ? null : (OUTCOMES[operationId] ?? {}));
       }
     }
   }
   return document;
 }
 
-function addExamples(content: MediaTypes, schemas: Schemas, outcome: object): void {
+/** Vendors' files have columns of their own, and are converted into ours. */
+const VENDOR_CSV = {
+  request: 'Emp ID,Surname\r\nharbor-clinic-001,Ruiz\r\n',
+  response: 'employee_id,last_name\r\nharbor-clinic-001,Ruiz\r\n',
+};
+
+/** `outcome`: fields of the example of a response; null for a request. */
+function addExamples(content: MediaTypes, schemas: Schemas, outcome: object | null): void {
   const json = content['application/json'];
   if (json !== undefined) json.example = exampleOf(json.schema, schemas);
-  if (json !== undefined && Object.keys(outcome).length > 0)
+  if (json !== undefined && Object.keys(outcome ?? {}).length > 0)
     json.example = { ...(json.example as object), ...outcome };
   const rows = rowsIn(json?.example);
   for (const [type, media] of Object.entries(content)) {
-    if (type === 'text/csv') media.example = csvOf(rows);
+    if (type === 'text/csv')
+      media.example = rows.length > 0 ? csvOf(rows) : VENDOR_CSV[outcome === null ? 'request' : 'response'];
     else if (type === 'application/x-ndjson')
       media.example = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     else if (type === 'application/x-tar') media.example = '(bytes of the archive)';
@@ -233,11 +242,10 @@ function fits(value: unknown, { type, enum: values }: Schema): boolean {
   return [type].flat().some((name) => name === valueType || (valueType === 'number' && name === 'integer'));
 }
 
-/** Returns the rows of an example: its list, its employees, or the example itself. */
+/** Returns the rows of an example: the list in it, or the example itself. */
 function rowsIn(example: unknown): readonly object[] {
   if (Array.isArray(example)) return example;
-  const { data, lines, results, employees } = (example ?? {}) as Record<string, object[] | undefined>;
-  return data ?? lines ?? results ?? employees ?? [];
+  return Object.values(example ?? {}).find(Array.isArray) ?? [];
 }
 
 /** Returns a CSV of rows, whose columns are the paths of their fields; lines of a run have their own columns. */
