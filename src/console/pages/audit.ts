@@ -5,7 +5,7 @@ import { empty, facts } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { actorName, count, counted, dayText, instant, plain } from '../elements/format.ts';
 import { ACTION_NAMES, actionName, RECORD_COLUMNS, reasonOf } from '../elements/history.ts';
-import { address, employeeOf, employerLink, runLink } from '../elements/links.ts';
+import { address, employeeOf, employerLink, named, runLink } from '../elements/links.ts';
 import { EMPLOYEE_FILTER, type Filter, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
@@ -76,7 +76,7 @@ export function auditPages({ page, csv }: Console): void {
           ['Time', instant(recorded_at)],
           ['By', actorName(actor)],
           ['Resource', resourceOf(record, visit)],
-          ['Employer', employer_id],
+          ['Employer', employer_id !== null && named('employer', employer_id)],
           ['Employee', employee_id !== null && employeeOf(employee_id, visit)],
           ['Reason', reasonOf(record)],
           ['Hash', html`<code>${hash}</code>`],

@@ -156,7 +156,7 @@ function newEmployer(visit: Visit, all: readonly Payroll[]): Html | null {
   if (permitted != null) {
     const known = new Set(all.map(({ employer_id }) => employer_id));
     const isNew = (id: string) => !known.has(id);
-    return html`<p class="actions">${permitted.filter(isNew).map((id) => html`<a class="button quiet" href=${setupPath(id)}>${`Set up ${id}`}</a>`)}</p>`;
+    return html`<p class="actions">${permitted.filter(isNew).map((id) => html`<a class="button quiet" href=${setupPath(id)}>Set up ${nameIn('employer', id)}</a>`)}</p>`;
   }
   return html`
     <form class="fields" method="get" action=${setupPath()}>

@@ -5,7 +5,7 @@ import { roleOf } from '../../security/scopes.ts';
 import type { Caller } from '../../security/tokens.ts';
 import { facts, savedNotice } from '../elements/facts.ts';
 import { instant, since } from '../elements/format.ts';
-import { address } from '../elements/links.ts';
+import { address, named } from '../elements/links.ts';
 import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
 import type { Console } from '../page.ts';
@@ -49,7 +49,7 @@ function accessOf({ scopes, person, employers }: Caller): Html {
     ['Role', roleOf(scopes)],
     ['Scopes', scopes.join(', ')],
     ['Person', person],
-    ['Employers', employers?.join(', ')],
+    ['Employers', employers?.map((id) => html`<div>${named('employer', id)}</div>`)],
   ]);
 }
 

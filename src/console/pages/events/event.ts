@@ -8,7 +8,7 @@ import { facts, live, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { counted, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, deductionLink, employeeLink, idLink, pathOf } from '../../elements/links.ts';
+import { address, censusLink, deductionLink, employeeLink, named, pathOf } from '../../elements/links.ts';
 import { pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -29,7 +29,7 @@ export function eventPages({ page, button }: Console): void {
     const conflicts = await api.perform(listEventConflicts, { query: { cursor } });
     const path = eventPath(event_id);
     const lead = html`
-      <p class="lead">${state(...effectLabel(event))}${` ${consequence(event, today)}`}</p>
+      <p class="lead">${state(...effectLabel(event))} ${consequence(event, today)}</p>
       ${await employerNotice(event, visit)}
     `;
     const body = html`
@@ -150,7 +150,7 @@ function contentsOf(event: Event, may: Visit['may']): Html | null {
   const amount = (contribution: string | null) =>
     contribution !== null && `${money(contribution)} ${period ?? '(pay frequency not understood)'}`;
   const census =
-    employer_id !== null && idLink(may('census:read') ? pathOf('/census', employer_id) : null, employer_id);
+    employer_id !== null && (may('census:read') ? censusLink(employer_id) : named('employer', employer_id));
   return facts([
     ['Employee', employee_id !== null && employeeLink(employee_id)],
     ['Employer', census],

@@ -9,6 +9,7 @@ import {
 } from '../../../contract/events.ts';
 import type { Tone } from '../../elements/facts.ts';
 import { dayOf, dayText, money, plain } from '../../elements/format.ts';
+import { nameIn } from '../../elements/links.ts';
 import type { Content } from '../../html.ts';
 
 type Event = ResultOf<typeof getEvent>;
@@ -46,7 +47,7 @@ export function effectLabel({ effect, dismissed_at }: Summary): [string, Tone] {
 }
 
 /** Returns what an event means for paychecks, in one or two sentences. */
-export function consequence(event: Event, today: string): string {
+export function consequence(event: Event, today: string): Content {
   const { effect, subject, in_effect, reason, event_type } = event;
   switch (effect) {
     case 'pending':
@@ -60,16 +61,24 @@ export function consequence(event: Event, today: string): string {
     case 'ignored':
       return `No paycheck changes: ${reason ?? `events of type ${event_type} are not handled`}.`;
     case 'sync_requested':
-      return `No paycheck changes: the benefits service requested the census${ofEmployer(event)}.`;
+      return ['No paycheck changes: the benefits service requested the census', ofEmployer(event), '.'];
     case 'sync_completed':
-      return `No paycheck changes: the benefits service has read the census${ofEmployer(event)}. Deductions may follow.`;
+      return [
+        'No paycheck changes: the benefits service has read the census',
+        ofEmployer(event),
+        '. Deductions may follow.',
+      ];
     default: {
       if (in_effect === null)
         return 'No paycheck is computed from it any more: a newer event of the deduction replaced it.';
       const replaced = effect === 'replaced' ? ' A newer event of the deduction replaces it.' : '';
       if (subject === null)
         return `Payroll ${deducts(in_effect, today)} what this event states${span(in_effect)}.${replaced}`;
-      return `Payroll ${deducts(in_effect, today)} ${amountOf(subject)} from ${subject.employee_id} for ${coverageOf(subject)}${span(in_effect)}.${replaced}`;
+      return [
+        `Payroll ${deducts(in_effect, today)} ${amountOf(subject)} from `,
+        employeeIn(subject),
+        ` for ${coverageOf(subject)}${span(in_effect)}.${replaced}`,
+      ];
     }
   }
 }
@@ -84,9 +93,13 @@ function coverageOf({ line_of_coverage }: Subject): string {
   return plain(line_of_coverage ?? 'an unknown line of coverage');
 }
 
-function ofEmployer({ subject, effects }: Event): string {
+function ofEmployer({ subject, effects }: Event): Content {
   const employer = effects.census_sync?.employer_id ?? subject?.employer_id;
-  return employer == null ? '' : ` of ${employer}`;
+  return employer == null ? '' : [' of ', nameIn('employer', employer)];
+}
+
+function employeeIn({ employee_id }: { readonly employee_id: string | null }): Content {
+  return employee_id === null ? 'an unknown employee' : nameIn('employee', employee_id);
 }
 
 function deducts({ from, until }: Days, today: string): string {
@@ -101,7 +114,7 @@ function span({ from, until }: Days): string {
   return from === null ? '' : `${start} on`;
 }
 
-function notApplied({ subject, unapplied, next_step, dismissed_at, event_type }: Event): string {
+function notApplied({ subject, unapplied, next_step, dismissed_at, event_type }: Event): Content {
   if (dismissed_at !== null) return 'No paycheck changes: this event could not be applied and was dismissed.';
   if (next_step === 'dismiss')
     return 'No paycheck depends on this event: a newer event of the same deduction was applied.';
@@ -110,14 +123,16 @@ function notApplied({ subject, unapplied, next_step, dismissed_at, event_type }:
   if (unapplied === null || subject === null) {
     return subject?.employee_id == null
       ? 'Paychecks may miss a change: this event could not be applied.'
-      : `Paychecks of ${subject.employee_id} may miss a change: this event could not be applied.`;
+      : ['Paychecks of ', employeeIn(subject), ' may miss a change: this event could not be applied.'];
   }
-  const { employee_id, current_member_contribution: current, member_contribution } = unapplied;
+  const { current_member_contribution: current, member_contribution } = unapplied;
   const coverage = plain(unapplied.line_of_coverage);
   const change = member_contribution === null ? 'the change' : `the change to ${amountOf(subject)}`;
-  return current === null
-    ? `Paychecks of ${employee_id} take nothing for ${coverage} yet: ${change} in this event is not applied.`
-    : `Paychecks of ${employee_id} are still computed from ${money(current)} for ${coverage}: ${change} in this event is not applied.`;
+  const now =
+    current === null
+      ? `take nothing for ${coverage} yet`
+      : `are still computed from ${money(current)} for ${coverage}`;
+  return ['Paychecks of ', employeeIn(unapplied), ` ${now}: ${change} in this event is not applied.`];
 }
 
 /** Returns what to write to the benefits service about an event that it must correct; null for other events. */

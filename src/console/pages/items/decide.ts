@@ -151,7 +151,7 @@ async function listOf(visit: Visit): Promise<Html> {
   const { data: decisions, problem } = await attempt(call, 400);
   if (problem !== undefined) return problemSummary(problem);
   return html`
-    <p><a href=${labels.itemsPath({ employer_id })}>${`Open items of ${employer_id}`}</a></p>
+    <p><a href=${labels.itemsPath({ employer_id })}>Open items of ${nameIn('employer', employer_id)}</a></p>
     ${decisions.data.length === 0 ? empty('No decisions') : table(decisions.data, { caption: 'Decisions', captionHidden: true }, columnsFor(visit))}
     ${pager(PATH, query, decisions.next_cursor)}
   `;

@@ -161,7 +161,7 @@ function itemsOf({ id: employee_id, open_items }: Employee, visit: Visit): Html 
   const employers = [...new Set(open_items.map(({ employer_id }) => employer_id))];
   const decide = employers.map(
     (employer_id) =>
-      html`<a class="button quiet" href=${itemsPath({ employer_id, employee_id })}>${employers.length === 1 ? 'Decide about open items' : `Decide about open items with ${employer_id}`}</a>`,
+      html`<a class="button quiet" href=${itemsPath({ employer_id, employee_id })}>Decide about open items${employers.length > 1 && [' with ', links.nameIn('employer', employer_id)]}</a>`,
   );
   return html`<section>${list}<div class="actions">${decide}</div></section>`;
 }

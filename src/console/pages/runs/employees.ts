@@ -81,15 +81,20 @@ async function changesPart({ api, params, may }: Visit): Promise<Html> {
     return kind === 'off_cycle'
       ? html`<div></div>`
       : html`<p>This is the first payroll of this pay frequency and pay group, so there is no previous run to compare it with.</p>`;
-  const { data, different } = await api.perform(listPayrollRunEmployees, {
+  const { data, different, reasons } = await api.perform(listPayrollRunEmployees, {
     query: { limit: LARGEST, different: 'true' },
   });
   const { run_id: runId = '' } = params;
+  const rounded = reasons.find(({ reason, employees }) => reason === 'rounding' && employees > 0);
+  const same =
+    rounded === undefined
+      ? empty('No differences', html`<p>No employee pays another amount than before.</p>`)
+      : html`<p><a href=${`${address(runPath(runId), { reason: 'rounding' })}#employees`}>${counted(rounded.employees, 'employee')}</a>${` ${rounded.employees === 1 ? 'differs' : 'differ'} by cents of rounding. No other amount changed.`}</p>`;
   return html`
     <section aria-labelledby="changes">
       <h2 id="changes">${different > data.length ? 'Largest changes' : 'Changes'}</h2>
       ${comparedWith(comparison)}
-      ${data.length === 0 ? empty('No differences', html`<p>No employee pays another amount than before.</p>`) : rowsOf(data, runId, may)}
+      ${data.length === 0 ? same : rowsOf(data, runId, may)}
       ${different > data.length && html`<p class="on-screen"><a href=${`${address(runPath(runId), { different: 'true' })}#employees`}>${`Show all ${count(different)} changes`}</a></p>`}
     </section>
   `;

@@ -17,7 +17,7 @@ import {
   repairsOf,
 } from '../../elements/file.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
-import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
+import { address, idLink, named, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
@@ -225,7 +225,7 @@ function differences(audit: Audit, category: (typeof CATEGORIES)[number], runId:
   const employeeOf = ({ employee_id }: (typeof rows)[number]) =>
     name === 'employee_unknown' ? idLink(null, employee_id) : runEmployeeLink(runId, employee_id);
   const near: Column<(typeof rows)[number]>[] = rows.some((row) => row.near_employee_id !== undefined)
-    ? [['In the roster', (row) => row.near_employee_id ?? '–']]
+    ? [['In the roster', ({ near_employee_id: id }) => (id == null ? '–' : named('employee', id))]]
     : [];
   const comparedBy = audit.compared_by.map((field): Column<(typeof rows)[number]> => {
     const shown = field === 'line_of_coverage' ? plain : String;

@@ -11,10 +11,19 @@ import {
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { actorName, count, counted, difference, money } from '../../elements/format.ts';
+import {
+  actorName,
+  capitalized,
+  count,
+  counted,
+  difference,
+  money,
+  plain,
+  sentence,
+} from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, runPath } from '../../elements/links.ts';
-import { withNote } from '../../elements/list.ts';
+import { address, named, runPath } from '../../elements/links.ts';
+import { table, withNote } from '../../elements/list.ts';
 import {
   blockingOf,
   failedIn,
@@ -303,19 +312,31 @@ function verification(runId: string): Html {
 function verified(result: ResultOf<typeof verifyPayrollRun>): Html {
   const { identical, lines, difference_count, differences } = result;
   if (identical) return html`<p>${state('identical')}${` All ${counted(lines, 'line')} match.`}</p>`;
-  const compared = differences.map(
-    ({ employee_id, line, frozen, computed }) => html`
-      <details class="card">
-        <summary>${employee_id}${`, ${line ?? 'membership in the run'}`}</summary>
-        <p>Finalized</p>
-        <pre tabindex="0">${JSON.stringify(frozen, null, 2)}</pre>
-        <p>Recomputed</p>
-        <pre tabindex="0">${JSON.stringify(computed, null, 2)}</pre>
-      </details>
-    `,
-  );
+  const compared = differences.map(({ employee_id, line, frozen, computed }) => {
+    const [before, now] = [valuesOf(frozen), valuesOf(computed)];
+    const shown = (value: unknown) =>
+      sentence(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none'));
+    const differing = [...new Set([...Object.keys(before), ...Object.keys(now)])].filter(
+      (name) => shown(before[name]) !== shown(now[name]),
+    );
+    return html`
+      <section>
+        <h4>${named('employee', employee_id)}${`, ${line ?? 'membership in the run'}`}</h4>
+        ${table(differing, { caption: 'Differences', captionHidden: true }, [
+          ['Value', (name) => capitalized(plain(name)), 'name'],
+          ['Finalized', (name) => shown(before[name])],
+          ['Recomputed', (name) => shown(now[name])],
+        ])}
+      </section>
+    `;
+  });
   return html`
     <p>${state('different')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>
     ${compared}
   `;
+}
+
+/** Returns the values of a line by name, or the membership in the run as one of them. */
+function valuesOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : { in_the_run: value };
 }

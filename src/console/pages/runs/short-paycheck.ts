@@ -30,7 +30,7 @@ export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Prom
   const { data: lines, problem } = await attempt(linesOf(visit, employee_id), 400, 422);
   if (problem !== undefined) return problemSummary(problem);
   if (lines.length === 0)
-    return html`<p>${`${employee_id} has no lines in this run. `}<a href=${path}>Choose another employee</a></p>`;
+    return html`<p>${named('employee', employee_id)}${' has no lines in this run. '}<a href=${path}>Choose another employee</a></p>`;
   return html`
     <form id="paycheck-form" class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome" hx-swap="innerHTML show:top">
       <h2 id="paycheck">Paycheck of ${named('employee', employee_id)}</h2>

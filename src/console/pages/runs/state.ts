@@ -5,9 +5,9 @@ import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { facts, live } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
-import { address, employerRunsLink, runPath } from '../../elements/links.ts';
+import { address, employerRunsLink, nameIn, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
-import { type Html, html } from '../../html.ts';
+import { type Content, type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import * as labels from './labels.ts';
@@ -122,10 +122,10 @@ export function optionsOf(run: Run, computed: labels.ComputedRun | undefined): H
           return [labels.OPTIONS[name].label, option(labels.choiceOf(name, value))] as const;
         }),
         [labels.RECOUP.label, labels.recoupLimit(run.recoup)],
-        ['Only these employees', listed(run.employee_ids)],
+        ['Only these employees', listed(run.employee_ids, (id) => nameIn('employee', id))],
         ['Deductions', listed(run.deductions)],
         ['Open items', listed(run.items)],
-        ['Final paychecks', listed(run.final_checks)],
+        ['Final paychecks', listed(run.final_checks, (id) => nameIn('employee', id))],
         ['Pay dates of the year', computed?.pay_dates_used?.map(dayText).join('; ')],
         ['Ledger position', computed && count(computed.position)],
         ['Rules version', computed?.rules_version],
@@ -135,10 +135,11 @@ export function optionsOf(run: Run, computed: labels.ComputedRun | undefined): H
   `;
 }
 
-function listed(ids: readonly string[] | null): string | null {
+function listed(ids: readonly string[] | null, shown: (id: string) => Content = (id) => id): Content {
   if (ids === null || ids.length === 0) return null;
   const more = ids.length - LISTED;
-  return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
+  const items = ids.slice(0, LISTED).map((id, at) => [at > 0 && ', ', shown(id)]);
+  return [items, more > 0 && `, and ${more} more`];
 }
 
 /** Returns the approval of voiding a final run. */

@@ -10,6 +10,7 @@ import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts
 import { isDay } from '../../../contract/instant.ts';
 import type { Problem } from '../../../errors.ts';
 import { counted, dayText, plain } from '../../elements/format.ts';
+import { nameIn } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { type Api, attempt } from '../../performing.ts';
@@ -147,7 +148,7 @@ export async function planShown(visit: Visit, employer_id: string, plan: Plan): 
       <h2 id="plan">Saving adds</h2>
       ${years.map((each) => yearShown(each, plan))}
       ${codes.length > 0 && (await codesShown(visit, employer_id, codes, source ?? ''))}
-      ${policies.length > 0 && html`<details><summary>${`The payroll policy of ${source}`}</summary>${settings.policyTable(policies)}</details>`}
+      ${policies.length > 0 && html`<details><summary>The payroll policy of ${nameIn('employer', source ?? '')}</summary>${settings.policyTable(policies)}</details>`}
       ${first !== undefined && html`<p>${`The first payroll is due on ${dayText(first)}.`}</p>`}
     </section>
   `;
@@ -186,9 +187,9 @@ async function codesShown(
   );
   return html`
     <details>
-      <summary>${`${counted(codes.length, 'payroll code')} of ${source}`}</summary>
+      <summary>${counted(codes.length, 'payroll code')} of ${nameIn('employer', source)}</summary>
       ${settings.codeTable(codes, 'Payroll codes to copy', true)}
     </details>
-    ${lacking.length > 0 && html`<p class="notice">${`${source} has no code for ${lacking.map(plain).join(', ')}, which this employer's deductions need.`}</p>`}
+    ${lacking.length > 0 && html`<p class="notice">${nameIn('employer', source)}${` has no code for ${lacking.map(plain).join(', ')}, which this employer’s deductions need.`}</p>`}
   `;
 }
