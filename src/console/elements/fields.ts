@@ -136,19 +136,25 @@ export function decision(
   return html`
     <form class="decision" hx-post=${post}>
       ${hiddenFields(hidden)}
-      ${reason !== undefined && reasonField(reason)}
+      ${reason !== undefined && reasonField(reason, post)}
       <button type="submit" class=${look || undefined}>${button}</button>
       <p class="hint">${hint}</p>
     </form>
   `;
 }
 
-/** Renders the field for the reason of a decision. */
-export function reasonField(label: string): Html {
+/** Renders the same below a summary. Refreshes of a part keep what is typed. */
+export function foldedDecision(summary: string, post: string, options: Decision): Html {
+  return html`<details id=${`decide-${post}`} hx-morph-skip><summary>${summary}</summary>${decision(post, options)}</details>`;
+}
+
+/** Renders the field for the reason of a decision, which is sent to `post`. */
+export function reasonField(label: string, post: string): Html {
+  const id = `reason-${post}`;
   return html`
     <div class="field">
-      <label for="reason">${label}</label>
-      <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
+      <label for=${id}>${label}</label>
+      <input id=${id} name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
     </div>
   `;
 }

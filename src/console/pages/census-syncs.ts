@@ -2,8 +2,9 @@
 import type { RowOf } from '../../api/operation.ts';
 import type { listCensusSyncs } from '../../api/operations/census-syncs.ts';
 import { recordedRead, responseOfService, state } from '../elements/facts.ts';
+import { foldedDecision } from '../elements/fields.ts';
 import { age, counted, instant, lacksScope, resultText } from '../elements/format.ts';
-import { address, censusPath, employeeOf, fitsPath, pathOf } from '../elements/links.ts';
+import { censusPath, employeeOf, fitsPath, pathOf } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { problemTable } from './census-upload.ts';
@@ -23,21 +24,25 @@ export function isStalled({ state, overdue }: Sync): boolean {
 }
 
 /** Lists the syncs in their order. */
-export function timeline(syncs: readonly Sync[], visit: Visit, response: SyncResponse | null): Html {
+export function timeline(
+  syncs: readonly Sync[],
+  visit: Visit,
+  response: SyncResponse | null,
+  isOff: boolean,
+): Html {
   const items = syncs.map((sync) => {
     const read = response?.id === sync.id ? response : null;
-    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, read)}</li>`;
+    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, read, isOff)}</li>`;
   });
   return html`<ol class="syncs">${items}</ol>`;
 }
 
-function oneSync(sync: Sync, { now, may }: Visit, read: SyncResponse | null): Html {
+function oneSync(sync: Sync, { now, may }: Visit, read: SyncResponse | null, isOff: boolean): Html {
   const { event_id, problem_count, problems, held_for, reason, dismissed_at, dismissed_reason } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
-  const mayDismiss = isStalled(sync) && fitsPath(sync.employer_id) && may('census:write');
-  const mayRelease = sync.state === 'held' && fitsPath(sync.employer_id) && may('runs:approve');
+  const path = fitsPath(sync.employer_id) && pathOf(`${censusPath(sync.employer_id)}/syncs`, sync.id);
   const problemList = html`
     <details>
       <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
@@ -59,11 +64,36 @@ function oneSync(sync: Sync, { now, may }: Visit, read: SyncResponse | null): Ht
       ${problem_count > 0 && problemList}
       ${held_for.map((hold) => heldFor(hold, may))}
       ${mayShowResponse && responseOf(sync, read)}
-      ${mayRelease && html`<p><a href=${address(censusPath(sync.employer_id), { release: sync.id })}>Release</a></p>`}
-      ${sync.state === 'held' && !may('runs:approve') && html`<p class="soft">${lacksScope('To release the census', 'runs:approve')}</p>`}
-      ${mayDismiss && html`<p><a href=${address(censusPath(sync.employer_id), { dismiss: sync.id })}>Dismiss</a></p>`}
+      ${path && sync.state === 'held' && (may('runs:approve') ? release(path, sync, isOff) : html`<p class="soft">${lacksScope('To release the census', 'runs:approve')}</p>`)}
+      ${path && isStalled(sync) && may('census:write') && foldedDecision('Dismiss …', `${path}/dismiss`, DISMISSAL)}
     </article>
   `;
+}
+
+const DISMISSAL = {
+  button: 'Dismiss',
+  hint: 'Readiness no longer fails for this sync, and a new census does not continue it. It stays in the list with your reason.',
+  reason: 'Reason for dismissing',
+};
+
+const RELEASE_EFFECTS: Readonly<Record<Hold['cause'], string>> = {
+  'employees-missing': 'The service may treat the employees whom it lacks as terminated.',
+  'employees-elsewhere':
+    'The employees of another employer then count as this employer’s too. Only a user who sees both employers can release it.',
+};
+
+/** Renders the form that releases a held census, with the census that the user sees. */
+function release(path: string, { held_for, held_census_id }: Sync, isOff: boolean): Html {
+  const effects = held_for.map(({ cause }) => RELEASE_EFFECTS[cause]).join(' ');
+  const sent = isOff
+    ? 'While sending is off, it is not uploaded.'
+    : 'It is uploaded as it is, for all syncs that are held because of it.';
+  return foldedDecision('Release …', `${path}/release`, {
+    button: 'Release this census',
+    hint: `${sent} ${effects}`,
+    reason: 'Reason for the release',
+    hidden: { census_id: held_census_id ?? '' },
+  });
 }
 
 const HELD_CAUSES: Readonly<Record<Hold['cause'], string>> = {

@@ -10,18 +10,17 @@ import {
 import { eraseCensus, listCensuses } from '../../api/operations/censuses.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, savedNotice } from '../elements/facts.ts';
-import { decision } from '../elements/fields.ts';
+import { foldedDecision } from '../elements/fields.ts';
 import { count, lacksScope, since } from '../elements/format.ts';
-import { address, censusPath, cutOverPath, fitsPath, nameIn, pathOf } from '../elements/links.ts';
+import { address, censusPath, cutOverPath, fitsPath, nameIn } from '../elements/links.ts';
 import { PAGE_ROWS, pager } from '../elements/list.ts';
-import { type Content, type Html, html } from '../html.ts';
+import { type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { lastUpload, syncButton } from './census-list.ts';
 import { timeline } from './census-syncs.ts';
 import { uploadForm } from './census-upload.ts';
 import { nextStepOf } from './payrolls.ts';
 
-type Sync = RowOf<typeof listCensusSyncs>;
 type Staged = RowOf<typeof listCensuses>;
 
 const SOURCES = {
@@ -37,7 +36,7 @@ const NOT_REQUESTED_OFF = html`<p>It requests one when it needs it. While sendin
 export function censusPages({ page, button }: Console): void {
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: sync_id, dismiss, release, erase, erased, requested, saved, ...query } = visit.query;
+    const { response: sync_id, erased, requested, saved, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
     const { data, source } = await api.perform(listCensuses, { query: { employer_id } });
@@ -52,10 +51,7 @@ export function censusPages({ page, button }: Console): void {
     const list =
       syncs.data.length === 0
         ? empty('The service has not requested a census of this employer yet', notRequested(isOff))
-        : html`<div class="card">${timeline(syncs.data, visit, response)}</div>`;
-    // A refresh would close the problems and the employees, and record another read of a response.
-    const isOpen = ({ problem_count, held_for }: Sync) => problem_count > 0 || held_for.length > 0;
-    const isStill = response !== null || syncs.data.some(isOpen);
+        : html`<div class="card">${timeline(syncs.data, visit, response, isOff)}</div>`;
     const body = html`
       ${await pausedNotice(visit)}
       ${savedNotice({ saved }, '/census', 'All censuses')}
@@ -64,14 +60,11 @@ export function censusPages({ page, button }: Console): void {
       ${stagedNow(data[0] ?? null, employer_id, visit, isOff)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
-      ${dismiss !== undefined && may('census:write') && dismissal(employer_id, dismiss)}
-      ${release !== undefined && may('runs:approve') && releaseForm(employer_id, await heldSync(api, release), isOff)}
-      ${erase !== undefined && mayErase(visit) && erasure(employer_id)}
       ${may('census:write') && uploadForm(employer_id)}
       ${may('ledger:read') && html`<p>${'Before the first run: '}<a href=${cutOverPath(employer_id)}>compare payroll’s people and deductions</a>.</p>`}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
-        ${isStill ? list : live({ id: 'rounds', path: address(path, query) }, list)}
+        ${response !== null ? list : live({ id: 'rounds', path: address(path, query) }, list)}
         ${pager(path, query, syncs.next_cursor)}
       </section>
     `;
@@ -91,70 +84,6 @@ export function censusPages({ page, button }: Console): void {
 
 function notRequested(isOff: boolean): Html {
   return isOff ? NOT_REQUESTED_OFF : NOT_REQUESTED;
-}
-
-async function heldSync(api: Visit['api'], sync_id: string): Promise<Sync | null> {
-  const sync = await api.perform(getCensusSync, { params: { sync_id } });
-  return sync.state === 'held' ? sync : null;
-}
-
-const RELEASE_EFFECTS: Readonly<Record<Sync['held_for'][number]['cause'], string>> = {
-  'employees-missing': 'The service may treat the employees whom it lacks as terminated.',
-  'employees-elsewhere':
-    "The employees of another employer then count as this employer's too. Only a user who sees both employers can release it.",
-};
-
-/** Renders the form that releases a held census, with the census that the user sees. */
-function releaseForm(employerId: string, sync: Sync | null, isOff: boolean): Html | null {
-  const path = sync && pathOf(`${censusPath(employerId)}/syncs`, sync.id);
-  if (sync === null || path === null) return null;
-  const effects = sync.held_for.map(({ cause }) => RELEASE_EFFECTS[cause]).join(' ');
-  const form = decision(`${path}/release`, {
-    button: 'Release this census',
-    hint: isOff
-      ? `While sending is off, it is not uploaded. ${effects}`
-      : `It is uploaded as it is, for all syncs that are held because of it. ${effects}`,
-    reason: 'Reason for the release',
-    hidden: { census_id: sync.held_census_id ?? '' },
-  });
-  return decisionCard('Release a held census', form, sync.reason);
-}
-
-/** Renders the form that dismisses a sync. It is outside the live list, so that a refresh cannot discard the reason. */
-function dismissal(employerId: string, syncId: string): Html | null {
-  const path = pathOf(`${censusPath(employerId)}/syncs`, syncId);
-  if (path === null) return null;
-  const form = decision(`${path}/dismiss`, {
-    button: 'Dismiss',
-    hint: 'Readiness no longer fails for this sync, and a new census does not continue it. It stays in the list with your reason.',
-    reason: 'Reason for dismissing',
-  });
-  return decisionCard('Dismiss a sync', form, html`<span>${'Sync '}<code>${syncId}</code></span>`);
-}
-
-function mayErase({ may }: Visit): boolean {
-  return may('census:write') && may('pii:read');
-}
-
-/** Renders the form that erases the census of an employer that has left. */
-function erasure(employerId: string): Html | null {
-  if (!fitsPath(employerId)) return null;
-  const form = decision(`${censusPath(employerId)}/erase`, {
-    button: 'Erase this census',
-    hint: 'The staged census, the comparison with the last upload, and responses of the service are erased, and unfinished syncs dismissed. It cannot be undone, and is refused while the employer has active employees.',
-    reason: 'Reason for erasing',
-  });
-  return decisionCard('Erase the census', form);
-}
-
-function decisionCard(title: string, form: Html, about: Content = null): Html {
-  return html`
-    <section class="card" aria-labelledby="decide">
-      <h2 id="decide">${title}</h2>
-      ${about !== null && html`<p class="soft">${about}</p>`}
-      ${form}
-    </section>
-  `;
 }
 
 function stagedNow(
@@ -191,7 +120,17 @@ function stagedNow(
         ['Content', may('pii:read') && raw],
       ])}
       ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now')}</div>`}
-      ${mayWrite && may('pii:read') && html`<p><a href=${address(censusPath(employerId), { erase: 'true' })}>Erase</a></p>`}
+      ${mayWrite && may('pii:read') && erasure(employerId)}
     </section>
   `;
+}
+
+/** Renders the form that erases the census of an employer that has left. */
+function erasure(employerId: string): Html | null {
+  if (!fitsPath(employerId)) return null;
+  return foldedDecision('Erase …', `${censusPath(employerId)}/erase`, {
+    button: 'Erase this census',
+    hint: 'The staged census, the comparison with the last upload, and responses of the service are erased, and unfinished syncs dismissed. It cannot be undone, and is refused while the employer has active employees.',
+    reason: 'Reason for erasing',
+  });
 }

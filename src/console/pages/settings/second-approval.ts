@@ -52,7 +52,7 @@ function changeForm(employer_id: string, { required, switching_off }: Change, vi
   return html`
     <form class="decision" hx-post=${PATH}>
       ${hiddenFields({ employer_id })}
-      ${reasonField('Reason')}
+      ${reasonField('Reason', PATH)}
       ${allowed.map((button) => html`<button type="submit" class="quiet" name="required" value=${button.required}>${button.label}</button>`)}
       <p class="hint">${hint}</p>
     </form>
