@@ -3,24 +3,24 @@ import {
   approvePayrollRun,
   withdrawPayrollRunApproval,
 } from '../../../api/operations/payroll-run-approvals.ts';
-import { getPayrollRun, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptedIn } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { filledForm, hiddenFields } from '../../elements/fields.ts';
 import { actorName } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { blockedBy, obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Act, type Console, mayApprove, type Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { approvalsOf, changedNotice, placeOf, totals } from './finalize.ts';
+import { approvalsOf, placeOf, review, type Step } from './finalize.ts';
 import { openFindings } from './findings.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { stateOf, voidApprovalOf } from './state.ts';
-import { breakdown } from './totals.ts';
 import { voidedAmounts } from './void.ts';
+
+const APPROVE: Step = { verb: 'approve', done: 'approved', confirm: confirmation };
 
 export function approvalPages({ page, part, action, button }: Console): void {
   const scope = 'runs:approve';
@@ -37,7 +37,7 @@ export function approvalPages({ page, part, action, button }: Console): void {
     return { title: html`Approve ${state === 'finalized' && 'voiding '}${nameOf(run)}`, body };
   });
 
-  part('/runs/:run_id/approval', scope, (visit) => finalizing(visit, {}));
+  part('/runs/:run_id/approval', scope, (visit) => review(visit, APPROVE, {}));
 
   action('/runs/:run_id/approve', scope, async (act) => {
     const { api, form, params } = act;
@@ -48,7 +48,7 @@ export function approvalPages({ page, part, action, button }: Console): void {
     const { problem } = await attempt(call, 400, 409, 412);
     const runId = params.run_id ?? '';
     if (problem === undefined) return { go: address(runPath(runId), { approved }) };
-    return approved === 'void' ? approvalForm(runId, form, { problem }) : finalizing(act, form, problem);
+    return approved === 'void' ? approvalForm(runId, form, { problem }) : review(act, APPROVE, form, problem);
   });
 
   button('/runs/:run_id/approval/withdraw', withdrawPayrollRunApproval, ({ run_id = '' }) =>
@@ -92,42 +92,25 @@ async function approvingVoid(visit: Visit, run: Run): Promise<Html> {
   return html`${voidedAmounts(run)}${obstacle ?? approvalForm(run.id, { action: 'void' })}${await approvalsOf(visit)}`;
 }
 
-/** Shows what is approved: the totals and findings as they are now. */
-async function finalizing(
+/** Renders the checks, which the approval may accept, and the form, or why the user may not. */
+async function confirmation(
   visit: Visit | Act,
+  { run, readiness }: Parameters<Step['confirm']>[1],
   typed: Visit['query'],
   problem?: ProblemDetails,
 ): Promise<Html> {
-  const { api, params } = visit;
-  const { run_id: runId = '' } = params;
-  const { data: run, problem: uncomputable } = await attempt(api.perform(getPayrollRun), 422);
-  if (run?.state !== 'open') {
-    const shown = uncomputable ?? problem;
-    return html`<div id="approval">${shown !== undefined && problemSummary(shown)}<p><a href=${runPath(runId)}>Back to the run</a></p></div>`;
-  }
-  const readiness = await api.perform(getPayrollRunReadiness);
   const blocked = blockedBy(readiness);
   const obstacle =
     blocked === null
-      ? whyNot(runId, readiness.approval, visit, 'finalize')
+      ? whyNot(run.id, readiness.approval, visit, 'finalize')
       : html`<p class="notice">${blocked}</p>`;
-  const fields = { ...typed, action: 'finalize', etag: readiness.etag };
-  const accepting = {
+  const checks = readinessOf(readiness, run, visit, {
     findings: await openFindings(visit, run, readiness),
-    results: obstacle === null ? (['fail'] as const) : [],
+    results: obstacle === null ? ['fail'] : [],
     selected: acceptedIn(typed),
-  };
-  const checks = readinessOf(readiness, run, visit, accepting);
-  const hasChanged = problem?.status === 412;
-  return html`
-    <div id="approval">
-      ${hasChanged && changedNotice(runPath(runId), 'The run changed since it was reviewed. Nothing was approved.', 'approve')}
-      ${totals(run, {})}
-      ${obstacle === null ? approvalForm(runId, fields, { checks, problem: hasChanged ? undefined : problem }) : html`${obstacle}${checks}`}
-      ${await approvalsOf(visit)}
-      ${breakdown(run, visit)}
-    </div>
-  `;
+  });
+  const fields = { ...typed, action: 'finalize', etag: readiness.etag };
+  return obstacle === null ? approvalForm(run.id, fields, { checks, problem }) : html`${obstacle}${checks}`;
 }
 
 /** `checks`: the failed checks to accept. */
@@ -140,17 +123,17 @@ function approvalForm(
   const hint = 'Kept in the audit record. At most 500 characters.';
   const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
   const { summary, fieldOf } = filledForm(specs, typed, problem, placeOf);
-  const target = action === 'void' ? 'this' : '#approval';
+  const isVoid = action === 'void';
   return html`
-    <form novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
-      ${summary}
+    <form novalidate hx-post=${runPath(runId, '/approve')} hx-target=${isVoid ? 'this' : '#review'} hx-swap="outerHTML">
+      ${isVoid && summary}
       ${hiddenFields({ action, etag })}
       ${checks}
       <div class="card">
-        <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
+        <p>${isVoid ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
         ${fieldOf('reason')}
         <div class="actions">
-          <button type="submit" class="while-unchanged">${action === 'void' ? 'Approve voiding' : 'Approve finalizing'}</button>
+          <button type="submit" class="while-unchanged">${isVoid ? 'Approve voiding' : 'Approve finalizing'}</button>
           <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
         </div>
       </div>

@@ -49,7 +49,7 @@ export function finalizePages({ page, part, action, button }: Console): void {
     return { title: html`Finalize ${nameOf(run)}`, body };
   });
 
-  part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
+  part('/runs/:run_id/review', scope, (visit) => review(visit, FINALIZE, visit.query));
 
   action('/runs/:run_id/finalize', scope, async (act) => {
     const { reason, failed, etag = '' } = act.form;
@@ -60,14 +60,33 @@ export function finalizePages({ page, part, action, button }: Console): void {
     const call = act.api.perform(finalizePayrollRun, { body, ifMatch: `"${etag}"` });
     const { problem } = await attempt(call, 400, 409, 412);
     const path = address(runPath(act.params.run_id ?? ''), { finalized: 'true' });
-    return problem === undefined ? { go: path } : review(act, act.form, problem);
+    return problem === undefined ? { go: path } : review(act, FINALIZE, act.form, problem);
   });
 
   button('/runs/:run_id/delete', deletePayrollRun, ({ run_id }) => address('/runs', { deleted: run_id }));
 }
 
-/** Shows the run as it is now. `reviewed`: what the user saw before, and the reason they typed. */
-async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: ProblemDetails): Promise<Html> {
+/** What a person does with a run on a page that shows it first: its words, and the form, or why the user may not. */
+export type Step = {
+  readonly verb: 'finalize' | 'approve';
+  readonly done: 'finalized' | 'approved';
+  confirm(
+    visit: Visit | Act,
+    shown: { run: ComputedRun; readiness: RunReadiness },
+    typed: Visit['query'],
+    problem?: ProblemDetails,
+  ): Promise<Html>;
+};
+
+const FINALIZE: Step = { verb: 'finalize', done: 'finalized', confirm: confirmation };
+
+/** Shows the run as it is now. `typed`: what the user saw before, and the reason. */
+export async function review(
+  visit: Visit | Act,
+  step: Step,
+  typed: Visit['query'],
+  problem?: ProblemDetails,
+): Promise<Html> {
   const { api, params } = visit;
   const path = runPath(params.run_id ?? '');
   const { data: run, problem: uncomputable } = await attempt(api.perform(getPayrollRun), 422);
@@ -77,16 +96,17 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
   }
   const readiness = await api.perform(getPayrollRunReadiness);
   const wasRejected = problem?.status === 412;
-  const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
+  const isOther = step === FINALIZE && typed.etag !== undefined && typed.etag.split('.')[0] !== run.etag;
+  const hasChanged = wasRejected || isOther;
   const whatHappened = wasRejected
-    ? 'The run changed since it was reviewed. Nothing was finalized.'
+    ? `The run changed since it was reviewed. Nothing was ${step.done}.`
     : 'The run changed since you opened it.';
   return html`
     <div id="review">
-      ${hasChanged && changedNotice(path, whatHappened, 'finalize')}
+      ${hasChanged && changedNotice(path, whatHappened, step.verb)}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
-      ${totals(run, hasChanged ? reviewed : {})}
-      ${await confirmation(visit, { run, readiness }, reviewed, problem)}
+      ${totals(run, hasChanged ? typed : {})}
+      ${await step.confirm(visit, { run, readiness }, typed, problem)}
       ${await overridesOf(visit, run)}
       ${await approvalsOf(visit)}
       ${breakdown(run, visit)}
@@ -95,7 +115,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
 }
 
 /** Reports that the totals changed after the user saw them. */
-export function changedNotice(path: string, whatHappened: string, next: string): Html {
+function changedNotice(path: string, whatHappened: string, next: string): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
       <strong>${whatHappened}</strong>
@@ -125,7 +145,7 @@ function endOf({ ended_at, no_longer_counts: end }: Approval): Content {
   return end === null ? '–' : capitalized(ENDS_IN_WORDS[end]);
 }
 
-export function totals(run: ComputedRun, before: Partial<Reviewed>): Html {
+function totals(run: ComputedRun, before: Partial<Reviewed>): Html {
   const isCompared = before.member_amount !== undefined;
   const figures = Object.entries(REVIEWED) as [Figure, string][];
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
