@@ -35,20 +35,36 @@ export function filePath({ employer_id, kind, ...query }: FileOf, below = ''): s
   return address(`/files/${encodeURIComponent(employer_id)}/${kind}${below}`, query);
 }
 
-/** Renders the form that keeps the chosen file and sends it to `path`. `trigger`: the events that send the file. */
-export function chosenFileForm(path: string, fields: Content, { look = '', trigger = '' } = {}): Html {
+/** `before` and `after`: other fields. `trigger`: the events that send the file. `busy`: what happens while it arrives. */
+type FileForm = {
+  readonly label: string;
+  readonly accept: string;
+  readonly hint: string;
+  readonly button: string;
+  readonly busy: string;
+  readonly before?: Content;
+  readonly after?: Content;
+  readonly look?: string;
+  readonly trigger?: string;
+};
+
+/** Renders the form that keeps the chosen file and sends it to `path`. */
+export function chosenFileForm(path: string, form: FileForm): Html {
+  const { label, accept, hint, button, busy, before, after, look, trigger } = form;
   return html`
-    <form
-      id=${FILE_FORM}
-      class=${look || undefined}
-      hx-post=${path}
-      hx-encoding="multipart/form-data"
-      hx-target=${`#${OUTCOME}`}
-      hx-trigger=${trigger || undefined}
-      hx-config=${TIMEOUT}
-    >
+    <form id=${FILE_FORM} class=${look} hx-post=${path} hx-encoding="multipart/form-data" hx-target=${`#${OUTCOME}`} hx-trigger=${trigger} hx-config=${TIMEOUT}>
       ${SHEET}
-      ${fields}
+      ${before}
+      <div class="field">
+        <label for="file">${label}</label>
+        <input id="file" class="drop" name="file" type="file" accept=${accept} aria-describedby="file-hint" required />
+        <p class="hint" id="file-hint">${hint}</p>
+      </div>
+      <div class="actions">
+        <button type="submit" class="while-unchanged">${button}</button>
+        <span class="busy soft" role="status">${busy}</span>
+      </div>
+      ${after}
     </form>
   `;
 }

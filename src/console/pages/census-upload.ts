@@ -108,7 +108,7 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
 
 /** The file stays in the form until it is staged; the result of the check is shown below the form. */
 export function uploadForm(employerId: string): Html {
-  const fields = html`
+  const before = html`
     <details class="field">
       <summary>For a CSV or Excel file: add the organization</summary>
       <label for="organization">Organization (JSON file)</label>
@@ -120,21 +120,17 @@ export function uploadForm(employerId: string): Html {
       ${field({ name: 'same_person', label: 'Same person (employee IDs)', rows: 2, value: '', hint: 'One ID in each line: employees whose birth date or SSN differs in the census of the other employer, because one of them was corrected.' })}
       ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
     </details>
-    <div class="field">
-      <label for="file">Census (JSON, CSV or Excel file)</label>
-      <input id="file" class="drop" name="file" type="file" accept=".json,.csv,.xlsx,application/json,text/csv" required />
-      <p class="hint">Choose a file or drop it here. At most 256 MiB.</p>
-    </div>
-    <div class="actions">
-      <button type="submit">Check</button>
-      <span class="busy soft" role="status">Checking every row …</span>
-    </div>
   `;
+  const form = chosenFileForm(`${censusPath(employerId)}/check`, {
+    ...{ label: 'Census (JSON, CSV or Excel file)', accept: '.json,.csv,.xlsx,application/json,text/csv' },
+    ...{ hint: 'Choose a file or drop it here. At most 256 MiB.', button: 'Check' },
+    ...{ busy: 'Checking every row …', before },
+  });
   return html`
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
       <p>Choose the export of your HR or payroll system as it is. First, each row is checked, also against the last upload if there was one, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
-      ${chosenFileForm(`${censusPath(employerId)}/check`, fields)}
+      ${form}
       <div id=${OUTCOME}></div>
     </section>
   `;

@@ -102,19 +102,11 @@ function fileForm(employerId: string, list: CutOverList, maySign: boolean): Html
     value: '',
     hint: 'Stored in the audit record. At most 500 characters.',
   });
-  const fields = html`
-    ${maySign && reason}
-    <div class="field">
-      <label for="file">${`File: ${LISTS[list].title.toLowerCase()}`}</label>
-      <input id="file" class="drop" name="file" type="file" accept=".csv,.xlsx,.json,.ndjson,text/csv" aria-describedby="file-hint" required />
-      <p class="hint" id="file-hint">${`${LISTS[list].hint} Excel, CSV, JSON or NDJSON, at most 64 MiB.`}</p>
-    </div>
-    <div class="actions">
-      <button type="submit">Compare</button>
-      <span class="busy soft" role="status">Reading the file …</span>
-    </div>
-  `;
-  return chosenFileForm(cutOverPath(employerId, list), fields, { look: 'card' });
+  return chosenFileForm(cutOverPath(employerId, list), {
+    ...{ label: `File: ${LISTS[list].title.toLowerCase()}`, accept: '.csv,.xlsx,.json,.ndjson,text/csv' },
+    ...{ hint: `${LISTS[list].hint} Excel, CSV, JSON or NDJSON, at most 64 MiB.`, button: 'Compare' },
+    ...{ busy: 'Reading the file …', before: maySign && reason, look: 'card' },
+  });
 }
 
 function outcome(compared: Comparison, list: CutOverList, visit: Visit): Html {

@@ -91,22 +91,18 @@ function fileForm(of: FileOf & { kind: keyof typeof EXPLANATIONS }, { may }: Vis
   if (of.kind === 'payroll' && !may('runs:write'))
     return html`<p>${lacksScope('To set how files are read', 'runs:write')}</p>`;
   const isImport = of.kind === 'deductions';
-  const fields = html`
-    <div class="field">
-      <label for="file">${isImport ? 'Deductions (Excel, CSV, JSON or NDJSON file)' : 'Payroll’s file (Excel or CSV)'}</label>
-      <input id="file" class="drop" name="file" type="file" accept=${isImport ? '.xlsx,.csv,.json,.ndjson,text/csv' : '.xlsx,.csv,text/csv'} required />
-      <p class="hint">Choose a file or drop it here. At most 64 MiB.</p>
-    </div>
-    <div class="actions">
-      <button type="submit">${isImport ? 'Check' : 'Recognize columns'}</button>
-      <span class="busy soft" role="status">Reading every row …</span>
-    </div>
-  `;
+  const form = chosenFileForm(filePath(of, isImport ? '/check' : ''), {
+    label: isImport ? 'Deductions (Excel, CSV, JSON or NDJSON file)' : 'Payroll’s file (Excel or CSV)',
+    accept: isImport ? '.xlsx,.csv,.json,.ndjson,text/csv' : '.xlsx,.csv,text/csv',
+    hint: 'Choose a file or drop it here. At most 64 MiB.',
+    button: isImport ? 'Check' : 'Recognize columns',
+    busy: 'Reading every row …',
+  });
   return html`
     <section class="card" aria-labelledby="choose">
       <h2 id="choose">Choose the file</h2>
       <p>${EXPLANATIONS[of.kind]}</p>
-      ${chosenFileForm(filePath(of, isImport ? '/check' : ''), fields)}
+      ${form}
     </section>
     <div id=${OUTCOME}></div>
   `;

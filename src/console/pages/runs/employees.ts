@@ -11,7 +11,7 @@ import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
-import { type ComputedRun, flagLabel, REASONS, type Run } from './labels.ts';
+import { type ComputedRun, changeName, flagLabel, type Run } from './labels.ts';
 import { linesOfEmployee } from './paycheck-lines.ts';
 import { breakdown } from './totals.ts';
 
@@ -152,7 +152,7 @@ function chips(path: string, query: Query, { employees, different, reasons, flag
       <ul>
         ${chip('All', employees, { all: 'true' })}
         ${reasons.length > 0 && chip('Changed amounts', different, { different: 'true' })}
-        ${reasons.map((group) => chip(REASONS[group.reason], group.employees, { reason: group.reason }))}
+        ${reasons.map((group) => chip(changeName(group.reason), group.employees, { reason: group.reason }))}
         ${flags.map((group) => chip(flagLabel(group.flag), group.employees, { flag: group.flag }))}
       </ul>
     </nav>
@@ -196,7 +196,7 @@ function rowOf(employee: Employee, runId: string, may: Visit['may'], isCompared:
 function reasonOf({ reason, line_of_coverage }: Employee['reasons'][number]): Html {
   const coverage = line_of_coverage === null ? '' : `${plain(line_of_coverage)} `;
   return state(
-    `${coverage}${REASONS[reason]}`.trim(),
+    `${coverage}${changeName(reason)}`,
     reason === 'left' || reason === 'ended' ? 'warn' : 'plain',
   );
 }

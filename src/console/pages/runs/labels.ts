@@ -1,6 +1,5 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
-import type { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import type { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import type { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
@@ -83,49 +82,19 @@ export const RUN_KINDS = explained({
   off_cycle: ['Off-cycle', 'A paycheck between pay dates, with the employees and deductions that you list.'],
 });
 
-export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
-  regular: 'Deductions',
-  adjustment: 'Adjustments',
-  arrears: 'Arrears',
-};
-
-export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
-  new: 'new',
-  changed: 'changed',
-  replaced: 'replaced',
-  ended: 'ended',
-  moved: 'moved',
+/** Words for changes of amounts, and for their reasons, that differ from their names. */
+const WORDS: Readonly<Record<string, string>> = {
   same: 'unchanged',
-};
-
-export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>, string>> = {
-  same: 'same amount',
   calendar: 'different pay dates',
   shares: 'shares of a final paycheck',
-  override: 'override',
-  changed: 'amount changed',
-};
-
-/** Why the amount of an employee differs from the previous run. */
-export const REASONS: Readonly<
-  Record<RowOf<typeof listPayrollRunEmployees>['reasons'][number]['reason'], string>
-> = {
-  joined: 'joined',
-  left: 'left',
-  new: 'new',
-  changed: 'changed',
-  replaced: 'replaced',
-  ended: 'ended',
-  moved: 'moved',
-  rounding: 'rounding',
-  calendar: 'different pay dates',
-  shares: 'shares of a final paycheck',
-  override: 'override',
   policy: 'different payroll policy',
-  adjustment: 'adjustment',
-  arrears: 'arrears',
   settled_before: 'settled in the previous run',
 };
+
+/** Returns the words for a change of a line or an amount, or for the reason of one. */
+export function changeName(name: string): string {
+  return WORDS[name] ?? plain(name);
+}
 
 export function flagLabel(flag: Line['flags'][number]): string {
   return flagTexts(flag).label ?? plain(flag);
@@ -145,14 +114,3 @@ export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly ki
   const rest = [schedule, pay_group, date].filter((part) => part !== null);
   return html`<span>${nameIn('employer', employer_id)}${rest.map((part) => `, ${part}`)}</span>`;
 }
-
-/** Why an employee with a deduction is not in a run. */
-export const NOT_IN_RUN: Readonly<Record<ComputedRun['not_in_run'][number]['reason'], string>> = {
-  terminated: 'Terminated',
-  not_hired_yet: 'Not hired yet',
-  unknown_frequency: 'Unknown pay frequency',
-  other_frequency: 'Other pay frequency',
-  unknown_pay_group: 'Unknown pay group',
-  other_pay_group: 'Other pay group',
-  not_selected: 'Not selected',
-};

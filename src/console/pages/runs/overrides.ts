@@ -18,7 +18,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
-import { CHANGES, type Line, nameOf, type Run } from './labels.ts';
+import { changeName, type Line, nameOf, type Run } from './labels.ts';
 
 type Override = ResultOf<typeof listPayrollRunOverrides>['overrides'][number];
 
@@ -108,7 +108,7 @@ function lineChoices(runId: string, lines: readonly Line[]): Html | null {
       ({ employee_id, deduction_id }) =>
         idLink(overridePath(runId, { employee_id, deduction_id }), deduction_id),
     ],
-    ['Since the previous run', ({ change }) => change !== null && state(CHANGES[change])],
+    ['Since the previous run', ({ change }) => change !== null && state(changeName(change))],
     ...AMOUNT_COLUMNS,
   ]);
 }

@@ -56,7 +56,7 @@ function lineOf(line: Line, options: Options): Html {
         <span class="says">
           ${kind !== 'regular' && state(kind)}
           ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}
-          ${change === 'same' && amount_change !== null && amount_change !== 'same' && state(labels.AMOUNT_CHANGES[amount_change])}
+          ${change === 'same' && amount_change !== null && amount_change !== 'same' && state(amount_change === 'changed' ? 'amount changed' : labels.changeName(amount_change))}
           ${flags.map((flag) => state(labels.flagLabel(flag), 'warn'))}
           ${line.unapplied !== null && state(sentence(line.unapplied.message), 'warn')}
         </span>
@@ -82,7 +82,7 @@ function overrideLink({ employee_id, deduction_id }: Line, { runId, isOpen, may 
 
 /** `changed from $57.69`, `replaced, was $57.69`. */
 function changeOf(change: NonNullable<Line['change']>, previous: string | null): string {
-  const label = labels.CHANGES[change];
+  const label = labels.changeName(change);
   if (change === 'changed') return `${label} from ${money(previous)}`;
   return (change === 'ended' || change === 'replaced') && previous !== null
     ? `${label}, was ${money(previous)}`
@@ -124,7 +124,7 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
   const changed =
     line.amount_change !== null &&
     line.amount_change !== 'same' &&
-    `${labels.AMOUNT_CHANGES[line.amount_change]}: employee ${signed(line.member_difference)}, employer ${signed(line.employer_difference)}`;
+    `${labels.changeName(line.amount_change)}: employee ${signed(line.member_difference)}, employer ${signed(line.employer_difference)}`;
   return facts([
     ['Employee contribution', contribution('member_contribution')],
     ['Employer contribution', contribution('employer_contribution')],

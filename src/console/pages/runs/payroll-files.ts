@@ -250,16 +250,7 @@ function fileForm(
 ): Html {
   const { description, columns } = describeRows(op);
   const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
-  const fields = html`
-    <div class="field">
-      <label for="file">${label}</label>
-      <input id="file" class="drop" name="file" type="file" accept=${`.xlsx,${accepted.join(',')}`} aria-describedby="file-hint" required />
-      <p class="hint" id="file-hint">Choose a file or drop it here. Excel, CSV, JSON or NDJSON, at most 64 MiB. A file with payroll’s own columns is read through the employer’s file format.</p>
-    </div>
-    <div class="actions">
-      <button type="submit" class="while-unchanged">${button}</button>
-      <span class="busy soft" role="status">Reading the file …</span>
-    </div>
+  const after = html`
     <details>
       <summary>File format</summary>
       <p>${description}</p>
@@ -270,5 +261,9 @@ function fileForm(
       <p class="hint">${'A CSV file has a header with these names, in any order. A JSON file is '}<code>${'{"lines": [{…}]}'}</code>${' with the same names. Amounts are strings such as 12.34.'}</p>
     </details>
   `;
-  return chosenFileForm(to, fields, { look: 'card', trigger });
+  return chosenFileForm(to, {
+    ...{ label, accept: `.xlsx,${accepted.join(',')}`, button, busy: 'Reading the file …', after },
+    hint: 'Choose a file or drop it here. Excel, CSV, JSON or NDJSON, at most 64 MiB. A file with payroll’s own columns is read through the employer’s file format.',
+    ...{ look: 'card', trigger },
+  });
 }

@@ -9,7 +9,7 @@ import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
-import { LINE_KINDS, type Line, type Run } from './labels.ts';
+import type { Line, Run } from './labels.ts';
 
 /** Lines of one paycheck: deductions, and adjustments of the year. */
 const LINES_OF_PAYCHECK = 1_000;
@@ -47,10 +47,7 @@ export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Prom
 
 function amountField(line: Line, index: number): Html {
   const { kind, line_of_coverage, taxability, adjustment_pay_date, member_amount } = line;
-  const of =
-    kind === 'regular'
-      ? ''
-      : `, ${LINE_KINDS[kind].toLowerCase()} of ${adjustment_pay_date && dayText(adjustment_pay_date)}`;
+  const of = kind === 'regular' ? '' : `, ${kind} of ${adjustment_pay_date && dayText(adjustment_pay_date)}`;
   return html`
     <div class="field">
       <label for=${`line-${index}`}>${term(line_of_coverage)}${`, ${plain(taxability)}${of}`}</label>

@@ -2,13 +2,13 @@
 import type { ResultOf } from '../../../api/operation.ts';
 import type { previewPayrollRun } from '../../../api/operations/payroll-run-creation.ts';
 import { type Cents, centsOf } from '../../../money.ts';
-import { count, counted, difference, money, term } from '../../elements/format.ts';
+import { capitalized, count, counted, difference, money, plain, term } from '../../elements/format.ts';
 import { employeeOf } from '../../elements/links.ts';
 import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { itemsPath, KINDS } from '../items/labels.ts';
-import { type ComputedRun, NOT_IN_RUN } from './labels.ts';
+import type { ComputedRun } from './labels.ts';
 import { paychecks } from './paycheck-lines.ts';
 
 type Preview = ResultOf<typeof previewPayrollRun>;
@@ -132,7 +132,7 @@ function notInRun({ not_in_run, not_in_run_count }: Computed, visit: Pick<Visit,
       <summary>${`${counted(not_in_run_count, 'employee')} with deductions not in this run`}</summary>
       ${table(shown, { caption: 'Employees not in this run', captionHidden: true }, [
         ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
-        ['Reason', ({ reason }) => NOT_IN_RUN[reason]],
+        ['Reason', ({ reason }) => capitalized(plain(reason).replace('frequency', 'pay frequency'))],
       ])}
       ${shown.length < not_in_run_count && html`<p class="hint">${`The first ${shown.length} are shown.`}</p>`}
     </details>
