@@ -193,7 +193,7 @@ t.test('on a phone the ledger shows coverage and amounts without scrolling', asy
     t.ok(at !== null && at.x + at.width <= TELEPHONE.width && at.y < TELEPHONE.height, `${text} is seen`);
   }
   await page.goto('/ledger?taxability=pre_tax&employer_id=acme');
-  await page.getByText('Filters: acme, pre-tax').waitFor();
+  await page.locator('details[open] > summary', { hasText: 'Filters' }).waitFor();
   t.equal(await page.getByLabel('Employer', { exact: true }).isVisible(), true, 'active filters are open');
 });
 
