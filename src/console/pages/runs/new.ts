@@ -270,11 +270,11 @@ function employeeCard(id: string, employee: Employee | null, typed: Query, isInc
     <fieldset class="card">
       <legend>${nameable('employee', id, idLink(null, id))}</legend>
       <input type="hidden" name=${EMPLOYEE + id} value="yes" />
-      ${deductions.length > 0 && html`<p class="soft">Deductions that this paycheck takes</p>`}
+      ${deductions.length > 0 && html`<p class="soft">Select the deductions that this paycheck takes.</p>`}
       ${deductions.map((deduction) => box(DEDUCTION + deduction.id, labelOf(deduction)))}
-      <p class="soft">${items.length > 0 ? 'Amounts open from earlier paychecks' : 'Nothing is open from earlier paychecks.'}</p>
+      <p class="soft">${items.length > 0 ? 'Select what it takes from earlier paychecks.' : 'Nothing is open from earlier paychecks.'}</p>
       ${takeable.map((item) => box(ITEM + item.id, owedText(item)))}
-      ${undecided.map((item) => html`<p>${owedText(item)}${'. '}<a href=${itemsPath({ employer_id, employee_id: id })}>Decide first</a></p>`)}
+      ${undecided.map((item) => html`<p>${owedText(item)}${'. '}<a href=${itemsPath({ employer_id, employee_id: id })} target="_blank">Decide about it first</a></p>`)}
       <button type="submit" class="quiet" name="do" value=${id} aria-label=${`Remove ${id}`}>Remove</button>
     </fieldset>
   `;
@@ -288,5 +288,6 @@ function labelOf(deduction: Deduction): Html {
 
 function owedText({ kind, pay_date, line_of_coverage, ...item }: Item): string {
   const of = `${KINDS[kind]} of ${dayText(pay_date)}, ${plain(line_of_coverage)}`;
-  return `${of}: employee ${money(item.outstanding_member_amount)}, employer ${money(item.outstanding_employer_amount)}`;
+  const employer = item.outstanding_employer_amount;
+  return `${of}: employee ${money(item.outstanding_member_amount)}${Number(employer) === 0 ? '' : `, employer ${money(employer)}`}`;
 }
