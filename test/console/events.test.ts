@@ -129,7 +129,7 @@ t.test('an event starts with its consequence for paychecks and the action that h
   const main = await specialist.getByRole('main').textContent();
   t.match(main, 'Paychecks may miss a change: this event could not be applied.');
   t.match(main, 'Ask the benefits service to send a corrected event.');
-  t.match(main, 'needs the scope events:write');
+  t.match(main, 'lacks the scope events:write');
 });
 
 t.test('an event shows its effect, and its body hides personal fields', async (t) => {

@@ -188,7 +188,7 @@ t.test('an employer that needs a setup is led through its steps', async (t) => {
   t.match(await page.locator('h1').textContent(), HOSTILE);
   const blind = await opened('/?state=needs_setup', { token: await tokenWith('runs:read', 'runs:write') });
   await blind.getByRole('link', { name: 'Finish the setup' }).click();
-  await blind.getByText('To upload the census, your token needs the scope census:write').waitFor();
+  await blind.getByText('your token lacks the scope census:write').waitFor();
   t.equal(await blind.locator('main a[href^="/census"]').count(), 0, 'it may not open the page');
   const reader = await opened('/', { token: await tokenWith('runs:read') });
   await reader.getByRole('row', { name: /acme/ }).waitFor();

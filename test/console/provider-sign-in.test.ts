@@ -33,7 +33,7 @@ t.test('a person signs in at the provider, opens the requested page, and signs o
   t.match(cookies, [{ name: /^benefits_sidecar_session_\d+$/, sameSite: 'Strict', httpOnly: true }]);
 
   await page.goto('/sessions');
-  t.match(await page.getByRole('main').textContent(), 'payroll-specialist');
+  t.match(await page.getByRole('main').textContent(), 'Payroll specialist');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('button', { name: 'Yes, sign me out' }).click();
   await page.waitForURL('**/sign-in?next=%2F');

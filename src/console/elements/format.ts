@@ -95,11 +95,17 @@ export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Names what a user may not do, the scope that it needs, and the roles that have it. */
+const EITHER = new Intl.ListFormat('en-US', { type: 'disjunction' });
+
+/** States who can do what a user may not do: people with a role that has the scope. */
 export function lacksScope(purpose: string, scope: Scope): string {
   const roles = ROLE_NAMES.filter((role) => (ROLES[role] as readonly Scope[]).includes(scope));
-  const who = roles.length === 0 ? 'no role has' : `these roles have: ${roles.join(', ')}`;
-  return `${purpose}, your token needs the scope ${scope}, which ${who}.`;
+  const people = roles
+    .filter((role) => role !== 'integration')
+    .map((role) => `${/^[ao]/.test(role) ? 'an' : 'a'} ${role.replace('-', ' ')}`);
+  return people.length === 0
+    ? `${purpose}, ask an operator for a token with the scope ${scope}, which no role has.`
+    : `${purpose}, ask ${EITHER.format(people)}: your token lacks the scope ${scope}.`;
 }
 
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */

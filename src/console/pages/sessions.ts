@@ -4,7 +4,7 @@ import { endOtherSessions, endSession, listSessions } from '../../api/operations
 import { roleOf } from '../../security/scopes.ts';
 import type { Caller } from '../../security/tokens.ts';
 import { facts, savedNotice } from '../elements/facts.ts';
-import { instant, since } from '../elements/format.ts';
+import { capitalized, instant, since } from '../elements/format.ts';
 import { address, named } from '../elements/links.ts';
 import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
@@ -45,9 +45,11 @@ export function sessionPages({ page, action, button }: Console): void {
 
 /** Renders what the user's token permits. */
 function accessOf({ scopes, person, employers }: Caller): Html {
+  const role = roleOf(scopes);
   return facts([
-    ['Role', roleOf(scopes)],
-    ['Scopes', scopes.join(', ')],
+    ['Role', role && capitalized(role.replace('-', ' '))],
+    // A role is its scopes.
+    ['Scopes', role === null && scopes.join(', ')],
     ['Person', person],
     ['Employers', employers?.map((id) => html`<div>${named('employer', id)}</div>`)],
   ]);

@@ -10,7 +10,7 @@ import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
-import { actorName, dayText, instant } from '../../elements/format.ts';
+import { actorName, dayText, instant, lacksScope } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, employeeLink, employerLink, eventOf, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
@@ -197,7 +197,7 @@ function specsOf(employers: readonly string[]): Specs {
 /** Returns the form on the page of a deduction. */
 async function assignmentPart(api: Api, path: string, employee_id: string, may: Visit['may']): Promise<Html> {
   if (!may('runs:write'))
-    return html`<p class="hint">To assign the deduction to an employer, your token needs the scope runs:write.</p>`;
+    return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
   return assignmentForm(path, await employersOf(api, employee_id), { employee_id });
 }
 

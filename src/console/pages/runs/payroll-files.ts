@@ -16,7 +16,7 @@ import {
   rejectedRows,
   repairsOf,
 } from '../../elements/file.ts';
-import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
+import { count, counted, instant, lacksScope, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, named, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { upload } from '../../forms.ts';
@@ -96,8 +96,7 @@ export function payrollFilePages(pages: Console): void {
 function takenForm({ id, state }: Run, { may }: Visit): Html {
   if (state !== 'finalized')
     return html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
-  if (!may('runs:write'))
-    return html`<p>To report deductions taken, your token needs the scope runs:write.</p>`;
+  if (!may('runs:write')) return html`<p>${lacksScope('To report deductions taken', 'runs:write')}</p>`;
   return html`
     <section aria-labelledby="with-file">
       <h2 id="with-file">With a file</h2>
@@ -139,7 +138,7 @@ const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
   [
     'Line',
     ({ kind, adjustment_for: run }) =>
-      run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`,
+      run === null ? term(kind) : html`<span>${term(kind)} for ${runLink(run)}</span>`,
   ],
   ['Finalized', ({ member_amount }) => money(member_amount), 'number'],
   ['Taken', ({ taken }) => money(taken), 'number'],
