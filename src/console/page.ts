@@ -199,7 +199,6 @@ function runOf({ headers }: FastifyRequest): { readonly run?: string } {
   return run === null || run === '' ? {} : { run };
 }
 
-/** Leads back to that run. */
 function wayBack(run: string | undefined): Html | null {
   return run === undefined
     ? null

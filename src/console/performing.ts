@@ -30,7 +30,6 @@ export type Input<P extends TSchema, Q extends TSchema, B extends TSchema> = {
   readonly ifMatch?: string | undefined;
 };
 
-/** The parameters of a list, and the name of its file. */
 export type NamedInput<P extends TSchema, Q extends TSchema, B extends TSchema> = Input<P, Q, B> & {
   readonly filename: string;
 };
@@ -168,7 +167,6 @@ async function performed<T>(
   }
 }
 
-/** The refusal of a call, which is logged. */
 class RejectedCall extends Refusal {}
 
 /** Returns the problem with which a call was rejected; undefined for other errors. */

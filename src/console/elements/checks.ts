@@ -24,12 +24,10 @@ export function checkNames(ids: readonly string[]): string {
 /** Prefix of a check's checkbox, followed by the ID of the check. */
 const ACCEPT = 'accept-';
 
-/** Returns the ID of the checkbox that accepts the findings of a check. */
 export function acceptanceId(checkId: string): string {
   return ACCEPT + checkId;
 }
 
-/** Returns the IDs of the checks whose findings a user accepts. */
 export function acceptedIn(form: Visit['query']): string[] {
   return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
 }

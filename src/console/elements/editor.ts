@@ -286,10 +286,8 @@ function problemsOf(problems: readonly Problem[], id: string): Content {
   return rules !== '' && html`<p class="field-problem" id=${id}>${rules}</p>`;
 }
 
-/** Rows listed of each kind of change. */
 const CHANGES_SHOWN = 12;
 
-/** Shows which rows saving adds, changes and removes. */
 export function changesOf(list: RowList, saved: readonly Row[], rows: readonly Row[]): Html {
   const { columns, key, what } = list;
   // An empty cell means the first choice.

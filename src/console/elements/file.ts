@@ -107,7 +107,6 @@ export function rejectedRows({ title, errors = [], error_count = errors.length }
   `;
 }
 
-/** Prepares the file for an operation that takes rows. */
 export function fileOf({ filename, file: content }: Upload): UploadedFile {
   const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
   // The content shows whether it is a workbook.
@@ -159,7 +158,6 @@ export function repairsOf({ repairs }: { readonly repairs: Repairs | null }): Ht
   return folded('Changes by the file format', listed, listed, content);
 }
 
-/** Lists the changes by column and rule, with examples for users who may see values. */
 export function changeTable({ changes }: Pick<Repairs, 'changes'>): Html {
   const hasExamples = changes.every(({ examples }) => examples !== null);
   return html`

@@ -10,7 +10,6 @@ import * as links from './links.ts';
 
 type Check = ResultOf<typeof getReadiness>['checks'][number];
 export type Finding = Check['findings'][number];
-/** The run whose findings are shown. */
 export type Run = { readonly id: string; readonly employer_id: string };
 export type Sight = Pick<Visit, 'may' | 'caller'>;
 

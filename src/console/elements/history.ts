@@ -21,7 +21,6 @@ export const RECORD_COLUMNS = {
   reason: ['Reason', reasonOf, 'wide'],
 } as const satisfies Record<string, Column<AuditRecord>>;
 
-/** Renders the reason, and the checks whose findings were accepted with it. */
 export function reasonOf({ reason, reason_hash, details }: AuditRecord): Content {
   const { accepted_checks: checks = [] } = details as { accepted_checks?: string[] };
   const text = reason ?? (reason_hash === null ? '–' : 'erased');

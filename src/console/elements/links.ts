@@ -71,7 +71,6 @@ export function censusPath(employerId: string): string {
   return `/census/${encodeURIComponent(employerId)}`;
 }
 
-/** The path of a list of the cut-over. */
 export function cutOverPath(employerId: string, list = 'people'): string {
   return `/cut-over/${encodeURIComponent(employerId)}/${list}`;
 }
@@ -81,7 +80,6 @@ export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;
 }
 
-/** Links to the runs of an employer. */
 export function employerRunsLink(employer_id: string): Html {
   return nameable('employer', employer_id, idLink(address('/runs', { employer_id }), employer_id));
 }
@@ -91,7 +89,6 @@ export function findingPath(runId: string, checkId: string): string {
   return `${runPath(runId)}#check-${checkId}`;
 }
 
-/** Links an employee to their lines in a run. */
 export function runEmployeeLink(runId: string, employee_id: string): Html {
   return nameable('employee', employee_id, idLink(runEmployeePath(runId, employee_id), employee_id));
 }
@@ -124,7 +121,6 @@ export function nameIn(of: Of, id: string): Html {
 
 type Marked = readonly [Html, Mark];
 
-/** Yields the marked elements within a page. */
 export function* markedIn(content: unknown): Generator<Marked> {
   if (Array.isArray(content)) for (const part of content) yield* markedIn(part);
   else if (typeof content === 'object' && content !== null) {

@@ -58,7 +58,6 @@ function classOf(kind: Kind | undefined): string | undefined {
   return kind === 'name' ? undefined : kind;
 }
 
-/** Renders the content of a cell with a note below it. */
 export function withNote(content: Content, note: Content): Html {
   return html`<span><span>${content}</span><span class="soft under">${note}</span></span>`;
 }
@@ -143,7 +142,6 @@ export function numberedPages(list: {
   `;
 }
 
-/** Lists the problems of a file by row and field. */
 export function rowProblems(problems: readonly Problem[]): Html {
   return table(problems, { caption: 'Problems by row and field', captionHidden: true }, [
     ['Row', ({ path }) => placeOf(path)[0], 'name'],

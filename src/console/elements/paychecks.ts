@@ -14,7 +14,6 @@ type Line = Paycheck['lines'][number];
 
 /** Paychecks read for a page: two months of weekly ones. */
 const READ = 8;
-/** Paychecks shown of each deduction. */
 const SHOWN = 3;
 
 /** Reads the last paychecks of an employee, the latest first; null for a user who may not read runs. */
@@ -24,7 +23,6 @@ export async function lastPaychecks({ api, may }: Visit, employee_id: string): P
   return (await api.perform(listPaychecksOfEmployee, list)).data;
 }
 
-/** Links to the lines of the employee in the run. */
 export function payDateLink(run_id: string, day: string, employee_id: string): Html {
   return html`<a href=${runEmployeePath(run_id, employee_id)}>${dayOf(day)}</a>`;
 }

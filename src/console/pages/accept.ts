@@ -85,10 +85,8 @@ function checkIn(readiness: RunReadiness | undefined, id: string) {
   return readiness?.checks.find((check) => check.id === id);
 }
 
-/** A payroll with the readiness of its run, or why the readiness cannot be read. */
 type Row = { payroll: Started; read: Attempt<RunReadiness> };
 
-/** Lists the payrolls in which a check fails, each with its first findings. */
 async function listOf(visit: Visit, check: string): Promise<Html> {
   const isStarted = (payroll: Payroll): payroll is Started => payroll.run_id !== null;
   const payrolls = (await payrollsOf(visit)).filter((payroll) => fails(payroll, check)).filter(isStarted);

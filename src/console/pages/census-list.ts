@@ -15,7 +15,6 @@ import { EMPLOYER_FILTER, filtersOf } from './employers.ts';
 
 type Sync = RowOf<typeof listCensusSyncs>;
 type Staged = RowOf<typeof listCensuses>;
-/** An employer with its latest sync and its staged census. */
 type Row = {
   readonly employer_id: string;
   readonly sync?: Sync | undefined;
@@ -61,7 +60,6 @@ async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
   `;
 }
 
-/** Renders the syncs in a state, newest first. */
 async function syncsIn(visit: Visit, query: Visit['query']): Promise<Html> {
   const { employer_id, state: wanted, cursor } = query;
   const which = wanted === 'overdue' ? { overdue: true } : { state: wanted };
@@ -84,7 +82,6 @@ const SYNC_COLUMNS = ({ now }: Visit): readonly Column<Row>[] => [
 ];
 const REASON: Column<Row> = ['Reason', ({ sync }) => sync && whyOf(sync), 'wide'];
 
-/** Lists employers with their latest sync and staged census. */
 function censusTable(rows: readonly Row[], visit: Visit): Html {
   const { now, may } = visit;
   const sync: Column<Row> = [

@@ -11,7 +11,6 @@ import { problemTable } from './census-upload.ts';
 
 type Sync = RowOf<typeof listCensusSyncs>;
 type Hold = Sync['held_for'][number];
-/** A sync with the response that the user requested to see. */
 type SyncResponse = { readonly id: string; readonly response?: string | null };
 type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_STATES];
 
@@ -23,7 +22,6 @@ export function isStalled({ state, overdue }: Sync): boolean {
   return ['waiting', 'held', 'failed'].includes(state) || overdue;
 }
 
-/** Lists the syncs in their order. */
 export function timeline(
   syncs: readonly Sync[],
   visit: Visit,

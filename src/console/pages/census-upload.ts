@@ -160,7 +160,6 @@ function outcome(report: Report, visit: Upload, digest: string, isOff: boolean):
   `;
 }
 
-/** Warnings do not block. */
 function warningsOf({ warning_count, warnings }: Report): Html | null {
   const listed = warnings.slice(0, LISTED);
   const content = html`

@@ -30,7 +30,6 @@ type Spec = Omit<Field, 'value'>;
 
 const choices = (values: readonly string[]) => [{ ...ANY, label: 'In a column' }, ...choicesOf(values)];
 
-/** Values for every row. */
 const CONSTANTS: Readonly<Record<Constant, Omit<Spec, 'name'>>> = {
   employment_status: { label: 'Employment status of everyone', choices: choices(['full_time', 'part_time']) },
   hours_worked: { label: 'Hours per week of everyone', size: 8 },
@@ -66,7 +65,6 @@ const ORGANIZATION: readonly Spec[] = [
   { name: 'organization.address.zip_code', label: 'ZIP code of the employer' },
 ];
 
-/** Renders the form with a proposed format. */
 export async function formatForm(format: Format, of: FileOf, visit: Visit): Promise<Html> {
   const { columns, constants = {}, id_prefix, leave_out = [], sheet } = format;
   const { names, constants: ofKind } = choicesOfKind(of.kind);

@@ -21,7 +21,6 @@ const KEY = ['employer_id', 'pay_frequency', 'pay_group', 'pay_date'] as const;
 /** Payrolls in a list: more than a payroll specialist has employers. The API lists all. */
 const ROWS = 1_000;
 
-/** The parts of the setup of an employer. */
 const SETUP: Readonly<Partial<Record<Missing, string>>> = {
   census: 'census',
   pay_schedule: 'pay dates',
@@ -34,7 +33,6 @@ export function setupPath(employer_id?: string): string {
   return address('/settings/setup', { employer_id });
 }
 
-/** Links to the setup, and names the parts that are missing. */
 export function setupLink(employer_id: string, parts: readonly string[]): Html {
   return html`<a href=${setupPath(employer_id)}>Finish the setup</a><span class="soft">${`: ${parts.join(', ')}`}</span>`;
 }
@@ -44,7 +42,6 @@ export function setupOf({ missing }: Payroll): string[] {
   return missing.flatMap((what) => SETUP[what] ?? []);
 }
 
-/** Links to the editor of the schedule's next year. */
 export function nextDatesLink({ employer_id, pay_frequency, pay_group, last_pay_date }: Payroll): Html {
   const year = last_pay_date && String(Number(last_pay_date.slice(0, 'YYYY'.length)) + 1);
   const path = address('/settings/pay-schedule', {
@@ -218,7 +215,6 @@ function employerCell(payroll: Payroll): Html {
   return withNote(nameable('employer', employer_id, link), scheduleOf(payroll));
 }
 
-/** Renders the state of a payroll, and when its run was computed last. */
 function stateOf(payroll: Payroll, visit: Visit): Html {
   const { computation, final, voided_run_id } = payroll;
   const word = state(...STATES[stateIn(payroll, visit)]);

@@ -43,7 +43,6 @@ export function sessionPages({ page, action, button }: Console): void {
   button(`${PATH}/end-others`, endOtherSessions, () => address(PATH, { ended: 'others' }));
 }
 
-/** Renders what the user's token permits. */
 function accessOf({ scopes, person, employers }: Caller): Html {
   const role = roleOf(scopes);
   return facts([

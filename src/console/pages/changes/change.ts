@@ -19,7 +19,6 @@ import type { Console, Visit } from '../../page.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN, type Change, KINDS, STATES } from './list.ts';
 
-/** Waiting changes of one employee that are read. */
 const WAITING_READ = 50;
 
 export function changePages({ page, action, button }: Console): void {
@@ -116,7 +115,6 @@ function lostResponse({ finished_at }: Change): string {
     : `${lost} Check with the service before you report it again.`;
 }
 
-/** Lists the employee's changes that cannot be sent before this one. */
 async function waitingChanges(change: Change, { api }: Visit): Promise<Html | null> {
   const { employee_id, id: ownId, state, blocking } = change;
   if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !blocking)) return null;

@@ -109,7 +109,6 @@ function actions(event: Event, may: Visit['may']): Html | null {
   `;
 }
 
-/** Shows what the event names, and what happened to it. */
 function summary(event: Event, may: Visit['may']): Html {
   const { envelope_id, source, reason, finished_at, dismissed_at, dismissed_reason, conflicts } = event;
   const contents = contentsOf(event, may);

@@ -29,7 +29,6 @@ const SPECS: Specs = {
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
 };
 
-/** The list's filters. */
 const KEPT = labels.FILTERS.map(({ name }) => name);
 
 export function itemActions({ page, action }: Console): void {
@@ -91,7 +90,6 @@ function previewOf(paychecks: ResultOf<typeof previewItemDecisions>['paychecks']
   ]);
 }
 
-/** Returns the decisions of a form: about each selected item, or about the employee. */
 function decisionsOf(form: Query): object[] {
   const { action = '', hold_employee } = form;
   // The stylesheet hides the terms of other actions.

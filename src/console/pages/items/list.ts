@@ -130,7 +130,6 @@ function totalsOf(totals: Totals): Html {
   `;
 }
 
-/** Lists items with a box to select each, if the user may decide about them. */
 function itemTable(items: readonly Item[], visit: Visit): Html {
   const maySelect = visit.may('runs:write');
   const caption = 'Open items';

@@ -9,7 +9,7 @@ import {
 import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
+import { type Choice, filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { actorName, dayText, instant, lacksScope } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, employeeLink, employerLink, eventOf, pathOf, type Query } from '../../elements/links.ts';
@@ -18,6 +18,7 @@ import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { type Api, attempt, dataOrNull } from '../../performing.ts';
+import { employerChoices } from '../employers.ts';
 import { knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import {
   changeList,
@@ -34,14 +35,15 @@ import {
 import { previousVersion, type Then, type Timeline, versionTable } from './versions.ts';
 
 export function deductionPages({ page, action }: Console): void {
-  action('/deductions/:deduction_id/employer', 'runs:write', async ({ api, params, form }) => {
+  action('/deductions/:deduction_id/employer', 'runs:write', async (act) => {
+    const { api, params, form } = act;
     const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
     const { employer_id, effective_on = '', reason = '', employee_id = '' } = form;
     const body = { employer_id, reason, ...(effective_on !== '' && { effective_on }) };
     const call = api.perform(assignDeduction, { body });
     const { problem } = await attempt(call, 400, 404, 409, 422);
     if (problem === undefined) return { go: address(path, { saved: 'true' }) };
-    return assignmentForm(path, await employersOf(api, employee_id), form, problem);
+    return assignmentForm(path, await employersOf(act, employee_id), form, problem);
   });
 
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
@@ -62,7 +64,7 @@ export function deductionPages({ page, action }: Console): void {
     const { assignments } = await api.perform(getEmployerOfDeduction);
     const body = html`
       ${savedNotice(query, '/', 'All payrolls')}
-      ${query.assign !== undefined && (await assignmentPart(api, path, deduction.employee_id, may))}
+      ${query.assign !== undefined && (await assignmentPart(visit, path, deduction.employee_id))}
       ${deductedNow(deduction, inEffect, visit)}
       ${paychecks !== null && html`<section><h2>Last paychecks</h2>${paychecksOfDeduction(paychecks, id)}</section>`}
       <div class="cards beside">
@@ -182,9 +184,9 @@ function nothingNow(deduction: Deduction, next: Timeline[number] | undefined, to
 
 type Assignment = ResultOf<typeof getEmployerOfDeduction>['assignments'][number];
 
-function specsOf(employers: readonly string[]): Specs {
+function specsOf(choices: readonly Choice[]): Specs {
   return {
-    employer_id: { label: 'Employer', choices: employers.map((id) => ({ value: id, label: id })) },
+    employer_id: { label: 'Employer', choices },
     effective_on: {
       label: 'From the pay period of',
       type: 'date',
@@ -194,22 +196,20 @@ function specsOf(employers: readonly string[]): Specs {
   };
 }
 
-/** Returns the form on the page of a deduction. */
-async function assignmentPart(api: Api, path: string, employee_id: string, may: Visit['may']): Promise<Html> {
-  if (!may('runs:write'))
+async function assignmentPart(visit: Visit, path: string, employee_id: string): Promise<Html> {
+  if (!visit.may('runs:write'))
     return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
-  return assignmentForm(path, await employersOf(api, employee_id), { employee_id });
+  return assignmentForm(path, await employersOf(visit, employee_id), { employee_id });
 }
 
-/** Returns the employers that an employee has or had. */
-async function employersOf(api: Api, employee_id: string): Promise<string[]> {
-  const employee = await dataOrNull(api.perform(getEmployee, { params: { employee_id } }));
-  return (employee?.employments ?? []).map(({ employer_id }) => employer_id);
+async function employersOf(visit: Visit, employee_id: string): Promise<Choice[]> {
+  const employee = await dataOrNull(visit.api.perform(getEmployee, { params: { employee_id } }));
+  return employerChoices(visit, employee?.employments.map(({ employer_id }) => employer_id) ?? []);
 }
 
 function assignmentForm(
   path: string,
-  employers: readonly string[],
+  employers: readonly Choice[],
   typed: Query,
   problem?: ProblemDetails,
 ): Html {

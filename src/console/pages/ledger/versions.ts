@@ -25,7 +25,6 @@ export type Then = {
 type Previous = Version | 'unknown' | null;
 type VersionRow = Version & { readonly previous: Previous };
 
-/** The source of an event time. */
 const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
 
 function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {

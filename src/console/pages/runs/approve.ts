@@ -82,7 +82,6 @@ function whyNot(
   `;
 }
 
-/** Withdraws the approvals that the user gave. */
 function withdrawForm(id: string): Html {
   return html`<form hx-post=${runPath(id, '/approval/withdraw')}><button class="quiet">Withdraw your approval</button></form>`;
 }

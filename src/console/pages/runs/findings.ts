@@ -25,7 +25,6 @@ export function findingPages({ part }: Console): void {
   });
 }
 
-/** Renders the list of accepted findings, which loads separately. */
 export function findingsOf(run: Pick<Run, 'id'>): Html {
   return later(runPath(run.id, '/findings'), 'Listing the findings …');
 }

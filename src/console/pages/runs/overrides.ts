@@ -98,7 +98,6 @@ async function regularLines({ api }: Pick<Visit, 'api'>, employee_id = ''): Prom
   return data?.data ?? [];
 }
 
-/** Lists the lines of an employee, each with a link to the form that overrides it. */
 function lineChoices(runId: string, lines: readonly Line[]): Html | null {
   if (lines.length === 0) return null;
   return table(lines, { caption: 'Choose the line to override' }, [
@@ -113,7 +112,6 @@ function lineChoices(runId: string, lines: readonly Line[]): Html | null {
   ]);
 }
 
-/** Shows what an override would change. */
 function overridden(typed: Visit['query'], lines: readonly Line[]): Html {
   const line = lines.find((candidate) => candidate.deduction_id === typed.deduction_id);
   const sides = [

@@ -105,7 +105,6 @@ function takenForm({ id, state }: Run, { may }: Visit): Html {
   `;
 }
 
-/** Lists what was reported, when, and what later reports replaced. */
 async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> {
   const { id, taken_reports } = run;
   if (taken_reports.length === 0) return null;

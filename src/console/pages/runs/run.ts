@@ -217,7 +217,6 @@ async function payrollFileOf({ api }: Visit, { id, state, employer_id }: Run): P
   return format && html`<a class="button quiet" href=${href} download>Download payroll file (CSV)</a>`;
 }
 
-/** Renders the next steps after finalizing: the file, the report of deductions taken, and the next payroll. */
 async function nextSteps(visit: Visit, run: Run): Promise<Html> {
   const { id } = run;
   const due = await payrollsOf(visit);

@@ -16,7 +16,6 @@ const LINES_OF_PAYCHECK = 1_000;
 /** Prefix of the field of a line, followed by its place among the lines of the employee, which never changes in a final run. */
 const AMOUNT = 'amount:';
 
-/** Renders a field for each line of the employee in the address, or the form that asks for the employee. */
 export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Promise<Html> {
   const { employee_id } = visit.query;
   const path = runPath(id, '/taken');

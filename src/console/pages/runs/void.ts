@@ -52,7 +52,6 @@ export function voidedAmounts(run: Run): Html {
   `;
 }
 
-/** Renders the form that voids a run, or why the user may not. */
 async function voiding(
   visit: Visit | Act,
   run: Run,

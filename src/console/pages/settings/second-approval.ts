@@ -25,7 +25,6 @@ export function secondApprovalActions({ action }: Console): void {
   });
 }
 
-/** Renders the setting, and for a user who may approve, the form that changes it. */
 export async function secondApprovalOf(visit: Visit, employer_id: string): Promise<Html> {
   const { api, may } = visit;
   const setting = await api.perform(getSecondApproval, { params: { employer_id } });

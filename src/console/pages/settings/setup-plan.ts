@@ -21,7 +21,6 @@ import { generatedFrom } from './pay-dates.ts';
 type Form = Readonly<Record<string, string>>;
 type Dates = Extract<ReturnType<typeof generatedFrom>, { ok: true }>['rows'];
 
-/** The parts that an employer has. */
 export type Known = {
   readonly years: Awaited<ReturnType<typeof settings.scheduleYearsOf>>;
   readonly codes: readonly settings.Code[];

@@ -69,7 +69,6 @@ function censusUpload({ may }: Visit, employer_id: string): Html {
     : html`<p>${lacksScope('To upload the census', 'census:write')}</p>`;
 }
 
-/** Renders what the employer has, and what it lacks as a form. */
 async function stepsAndForm(
   visit: Visit,
   employer_id: string,
@@ -197,7 +196,6 @@ async function deductionStep({ api, may }: Visit, employer_id: string): Promise<
   return [{ name: 'Deductions', isDone: data.length > 0, detail }];
 }
 
-/** Renders the form for what is missing, with a preview of what it saves. */
 async function settingsForm(
   visit: Visit,
   employer_id: string,
@@ -242,7 +240,6 @@ async function settingsForm(
   `;
 }
 
-/** Returns the values of the fields that the form has. */
 function formOf(values: Form, specs: Specs): Form {
   return Object.fromEntries(Object.entries(values).filter(([name, value]) => name in specs && value !== ''));
 }
