@@ -56,13 +56,14 @@ export function closedLoop(ports: readonly number[], requests: readonly Buffer[]
 
 /**
  * Open loop: requests are sent at an even rate even if the server cannot keep up, and each is timed from when it was due,
- * so that a stall shows in every delayed request.
+ * so that a stall shows in every delayed request. It ends early when the signal aborts.
  */
 export async function openLoop(
   port: number,
   requests: readonly Buffer[],
   perSecond: number,
   connections: number,
+  signal?: AbortSignal,
 ): Promise<Latencies> {
   const times = new Float64Array(requests.length);
   const done = Promise.withResolvers<void>();
@@ -72,6 +73,7 @@ export async function openLoop(
   const waiting: number[] = [];
   let answered = 0;
   let refused = 0;
+  let end = requests.length;
   const began = performance.now();
   const dueAt = (index: number): number => began + (index * 1_000) / perSecond;
   const send = (socket: Socket, index: number): void => {
@@ -79,7 +81,7 @@ export async function openLoop(
       if (answer[STATUS_CLASS_AT] !== DIGIT_2) refused += 1;
       times[index] = performance.now() - dueAt(index);
       answered += 1;
-      if (answered === requests.length) done.resolve();
+      if (answered === end) done.resolve();
       const behind = waiting.shift();
       if (behind === undefined) idle.push(socket);
       else send(socket, behind);
@@ -87,21 +89,26 @@ export async function openLoop(
     socket.write(requests[index] as Buffer);
   };
   let next = 0;
+  const stop = (): void => {
+    end = next;
+    if (answered === end) done.resolve();
+  };
+  signal?.addEventListener('abort', stop, { once: true });
   const tick = (): void => {
-    for (; next < requests.length && dueAt(next) <= performance.now(); next += 1) {
+    for (; next < end && dueAt(next) <= performance.now(); next += 1) {
       // Round robin: the server closes a connection that stays without a request.
       const socket = idle.shift();
       if (socket === undefined) waiting.push(next);
       else send(socket, next);
     }
     // A timer instead of a busy loop, which would take a core from the server. It adds up to a millisecond.
-    if (next < requests.length) setTimeout(tick, 1);
+    if (next < end) setTimeout(tick, 1);
   };
   tick();
   await done.promise;
   const took = performance.now() - began;
   for (const socket of idle) socket.end();
-  return summary(times, took, refused);
+  return summary(times.slice(0, end), took, refused);
 }
 
 function connected(port: number): Promise<Socket> {
