@@ -18,7 +18,7 @@ import { type History, historyAt, historyFrom } from './history.ts';
 import type { EarlierRun, Payee, Payout } from './payout.ts';
 import { jobOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
-import { type Reopened, reopenedRuns } from './reopened-runs.ts';
+import { NOT_REOPENED, reopenedRuns } from './reopened-runs.ts';
 import { takenItemsOf } from './taken-items.ts';
 
 /** The employees that are read at once, and the pages that PostgreSQL reads while this process computes one. */
@@ -80,7 +80,6 @@ async function* idsOf(
   }
 }
 
-const NOT_REOPENED: Reopened = { reopened: [], revised: new Set() };
 const NO_LINES: EarlierLines = earlierLinesOf([]);
 
 /** The lines of employees in an earlier run that are read already. */

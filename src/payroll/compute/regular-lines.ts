@@ -45,8 +45,11 @@ export function regularLines(
 
 function regularLine(computation: Computation, check: CheckAmounts): Line {
   const { state, flags, explanation, shares } = check;
+  const { account, election, codes } = computation.contentOf(state, state as Election);
   return {
-    ...computation.contentOf(state, state as Election),
+    account,
+    election,
+    codes,
     amounts: sidesOf(check),
     kind: 'regular',
     settles: null,

@@ -9,25 +9,29 @@ import type { Job } from './population.ts';
 
 export type Reopened = Pick<Payee, 'reopened' | 'revised'>;
 
+export const NOT_REOPENED: Reopened = { reopened: [], revised: new Set() };
+
 /** Returns the earlier runs that may have open items of an employee: most often none. */
 export function reopenedRuns({ earlier }: Payout, employee: Payee): Reopened {
+  const { employeeId, takenItems, decisions, owed, shares } = employee;
+  const newest = newestPosition(employee);
+  const hasAmounts = takenItems.length + decisions.length + owed.length + shares.length > 0;
+  if (!hasAmounts && earlier.every((run) => isAsKnown(run, newest) && !run.finalChecks.has(employeeId)))
+    return NOT_REOPENED;
   const settledRuns = new Set([
-    ...employee.takenItems.map(({ earlierRunId }) => earlierRunId),
+    ...takenItems.map(({ earlierRunId }) => earlierRunId),
     ...paidDirectly(employee).map(({ run_id }) => run_id),
   ]);
-  const newest = newestPosition(employee);
   const reopened = new Set<EarlierRun>();
   const revised = new Set<EarlierRun>();
   for (const run of earlier) {
     const isSettled = settledRuns.has(run.runId);
-    if (isSettled || employee.owed.some(({ runId, owed }) => runId === run.runId && owed !== 0n))
+    if (isSettled || owed.some((amount) => amount.runId === run.runId && amount.owed !== 0n))
       reopened.add(run);
     if (!run.isRecent) continue;
     if (isSettled) revised.add(run);
     if (run.isVoided) continue;
-    // Most often nothing was recorded since. Employees outside the run then owe it nothing, unless it was narrowed to some.
-    const isAsKnown = newest <= run.position && run.employees === null;
-    if (isAsKnown && !isSettled && !hasShares(run, employee)) continue;
+    if (isAsKnown(run, newest) && !isSettled && !hasShares(run, employee)) continue;
     const job = jobFor(run, employee);
     if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, job))) continue;
     reopened.add(run);
@@ -36,6 +40,11 @@ export function reopenedRuns({ earlier }: Payout, employee: Payee): Reopened {
     if (!job.wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
   }
   return { reopened: earlier.filter((run) => reopened.has(run)), revised };
+}
+
+/** Reports whether nothing was recorded since a run. Employees outside the run then owe it nothing, unless it was narrowed to some. */
+function isAsKnown({ position, employees }: EarlierRun, newest: number): boolean {
+  return newest <= position && employees === null;
 }
 
 /** Returns the position of the newest fact of an employee. */

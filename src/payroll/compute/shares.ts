@@ -90,7 +90,8 @@ function ownAmounts(terms: CheckTerms, employee: Payee, history: History, job: J
   }
   if (run.kind === 'regular' && isShareTaken(employee, history, run.pay_date, runId))
     return shareTaken({ state }, `a final check took the share of ${run.pay_date}`);
-  return { state, ...terms.amountsOf(state), shares: null };
+  const { member_amount, employer_amount, flags, explanation } = terms.amountsOf(state);
+  return { state, member_amount, employer_amount, flags, explanation, shares: null };
 }
 
 const NO_AMOUNTS = { member_amount: 0n, employer_amount: 0n };
