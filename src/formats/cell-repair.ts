@@ -11,6 +11,10 @@ const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
 /** Zeros, words and masks instead of an SSN. */
 const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
 
+/** What says that neither choice is known or fits. */
+const NO_SEX =
+  /^(?:x|u|o|nb|other|unknown|unspecified|undisclosed|non-?binary|not \w+|(?:decline|prefer) .+)$/i;
+
 /** Zeros, or the punctuation that is left of no number. */
 const NO_PHONE = /^[0 ()+./-]+$/;
 
@@ -56,6 +60,7 @@ export function cellRepair(
       : asIn1900;
     // A column with a day before its month may have other dates that were read month first.
     if (repaired !== null && repaired.rule !== 'date-day-first') return repaired;
+    if (field === 'biological_sex' && NO_SEX.test(bare)) return { value: '', rule: 'no-value' };
     const isNoDate = format !== undefined && format !== 'email' && NO_DATE.test(bare);
     if (isOptional && (isNoDate || NO_VALUE.test(bare))) return { value: '', rule: 'no-value' };
     return written;

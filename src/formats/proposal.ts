@@ -4,14 +4,15 @@ import type { Problem } from '../errors.ts';
 import { bareOf, totalIn } from './csv.ts';
 import { MISSING_COLUMN } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
+import { createQuestions } from './proposal-questions.ts';
 import { type FormatFinder, type Repairs, storedFormat } from './repair.ts';
 import { NO_ROWS } from './rows.ts';
 import { usualMatch } from './usual-headers.ts';
 
 export type Proposal = {
   readonly find: FormatFinder;
-  /** The values of each column that names the employer, without those of an earlier format. */
-  readonly employers: ReadonlyMap<string, { readonly values: ReadonlySet<string> }>;
+  /** Returns the problems that only a person can decide. */
+  questions(): Problem[];
   /** Returns the format after the file was read, with the rules that changed values; null without a header. */
   formatAfter(repairs: Repairs): FileFormat | null;
 };
@@ -37,7 +38,7 @@ export function proposeFormat(
   const dependents = new Map<string, Set<string>>();
   let relationships: ReadonlySet<string> = new Set();
   const outside = new Map<string, Set<string>>();
-  const employers = new Map<string, { index: number; values: Set<string> }>();
+  const questions = createQuestions(names, (header) => earlier.has(headerKey(header)));
   const find: FormatFinder = {
     isColumn: (cell) =>
       earlier.has(headerKey(cell)) ||
@@ -46,10 +47,6 @@ export function proposeFormat(
       usualMatch(cell, names, words) !== null,
     sheet: before?.sheet ?? null,
     formatFor(header) {
-      for (const [index, name] of header.entries()) {
-        if (EMPLOYERS.has(folded(name)) && !earlier.has(headerKey(name)))
-          employers.set(name, { index, values: new Set() });
-      }
       relationships = new Set(header.filter((name) => RELATIONSHIPS.has(folded(name))));
       const { constants, id_prefix, leave_out } = before ?? EMPTY_FORMAT;
       const fields = fieldsOf(header, kind, (name) => earlier.get(headerKey(name))?.field);
@@ -59,6 +56,7 @@ export function proposeFormat(
         if (field === 'period' && field in constantsOfHeader && !earlier.has(headerKey(name)))
           fields.delete(name);
       }
+      questions.begin(header, fields);
       const columns = [...new Set(header)].flatMap((name) => {
         if (name === '') return [];
         const rules = earlier.get(headerKey(name))?.rules ?? [];
@@ -89,12 +87,7 @@ export function proposeFormat(
       noteValue(dependents, header, text.trim());
       return true;
     },
-    noteRow(cells) {
-      for (const { index, values } of employers.values()) {
-        const cell = bareOf(cells[index] ?? '');
-        if (cell !== '' && values.size < VALUES_MAX) values.add(cell);
-      }
-    },
+    noteRow: questions.noteRow,
     isOutside(field, header, value) {
       const code = bareOf(value);
       if (field !== 'payroll_code' || code === '' || (isKnownCode?.(code) ?? true)) return false;
@@ -107,7 +100,7 @@ export function proposeFormat(
   };
   return {
     find,
-    employers,
+    questions: questions.problems,
     formatAfter({ changes }) {
       if (format === null) return null;
       const rulesOf = (field: string | null) =>
@@ -133,20 +126,6 @@ export function proposeFormat(
 /** Several words, or a word before a colon, are no ID: `Report generated`, `Records:`, `Page 1`. */
 const NOTE =
   /^(?:\*+ ?)?\p{L}+(?:(?:,? \p{L}+)+|:)|^(?:page|printed|exported|generated|created|run) (?=\d)/iu;
-
-const EMPLOYERS: ReadonlySet<string> = new Set([
-  ...[
-    'employer',
-    'employername',
-    'employerid',
-    'company',
-    'companyname',
-    'companycode',
-    'companyid',
-    'cocode',
-  ],
-  ...['client', 'clientname', 'clientid', 'legalentity', 'fein', 'ein'],
-]);
 
 const OUTSIDE = 'Codes outside the integration';
 
@@ -184,7 +163,14 @@ export function tried(
   const outside = format?.leave_out.find(({ reason }) => reason === OUTSIDE);
   const ids = unread.find((header) => folded(header) === 'employee');
   const hasIds = format?.columns.some(({ field }) => field === 'employee_id');
+  const otherColumn = ({ path, rule }: Problem) => {
+    const field = path.replace(/^\w+\[\d+\]\./, '');
+    return rule.startsWith('must be one of') && unread.find((name) => usualMatch(name, [field]) !== null);
+  };
   const named = problems.map((problem) => {
+    const other = otherColumn(problem);
+    if (typeof other === 'string')
+      return { ...problem, rule: `${problem.rule}. Perhaps the column "${other}" has it` };
     if (ids !== undefined && hasIds === false && problem.path.endsWith('employee_id'))
       return { ...problem, rule: `${problem.rule}: if "${ids}" has IDs, and no names, give it this field` };
     if (repairs.rows === 0 && outside !== undefined && problem.rule === NO_ROWS)
@@ -201,18 +187,14 @@ export function tried(
       rule: `${MISSING_COLUMN}: "${whole}" has whole names, so add the first and the last name to the export as columns of their own`,
     };
   });
-  const mixed = [...proposal.employers].flatMap(([path, { values }]): Problem[] =>
-    values.size < 2
-      ? []
-      : [{ path, rule: `has ${values.size} different values: leave out the rows of other employers` }],
-  );
-  const count = problem_count + mixed.length;
+  const questions = proposal.questions();
+  const count = problem_count + questions.length;
   return {
     format,
     unread,
     valid: count === 0,
     problem_count: count,
-    problems: [...mixed, ...named],
+    problems: [...questions, ...named],
     repairs,
   };
 }

@@ -138,10 +138,6 @@ test('a proposal says what only a person can decide', async (t, running) => {
       'Employee,Coverage,EE Cost,ER Cost,Frequency,Tax\nAna Peña,Medical,1,2,Weekly,Pre-Tax\n',
       /^employee_id: is a missing column: if "Employee" has IDs, and no names, give it this field$/,
     ],
-    [
-      `Company,${whole('A,d-1,1001,MED,1,0,weekly', 'B,d-2,1002,MED,2,0,weekly')}`,
-      /^Company: has 2 different values: leave out the rows of other employers$/,
-    ],
   ];
   for (const [file, problem] of cases) {
     const { valid, problems } = await propose(running, file);

@@ -127,6 +127,28 @@ t.test(
   },
 );
 
+t.test('people who left, and people of other employers, are asked for', async (t) => {
+  const people = csv([
+    { ...VENDOR, 'Employee Status': 'Terminated', 'Term Date': '', Company: 'A' },
+    { ...VENDOR, 'Emp #': '1002', 'Employee Status': 'T', 'Term Date': '1/31/2026', Company: 'B' },
+    { ...VENDOR, 'Emp #': '1003', 'Employee Status': 'Active', 'Term Date': '', Company: '' },
+  ]);
+  const { valid, problems, format } = await propose(people);
+  t.notOk(valid);
+  t.strictSame(problems.map(describe), [
+    'Company: has 2 different values: leave out the rows of other employers',
+    'Employee Status: has people who left without a termination date, 1 row: leave these rows out, or add the dates',
+  ]);
+  t.match(await propose(people, format), { valid: true, problems: [] }, 'a person has confirmed the columns');
+});
+
+t.test('another column that may have the value is named', async (t) => {
+  const { problems } = await propose(csv([{ ...VENDOR, Status: 'FT', 'Employment Status': 'ACTIVE' }]));
+  t.match(problems.map(describe), [
+    /^employees\[0\]\.employment_status: .*\. Perhaps the column "Status" has it$/,
+  ]);
+});
+
 t.test('a file is read in any of the usual encodings and separators, below its titles', async (t) => {
   const text = csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }]);
   const titled = `Acme, census as of 1/31/2026\r\n\r\n${text}`;
@@ -181,6 +203,10 @@ t.test('values of each type are read as payroll writes them, or refuse the file'
     ['Email', 'email', 'N/A', null],
     ['State', 'address.state', 'PR', null],
     ['Phone', 'phone_number', '617-555-0123 x4', '6175550123'],
+    ...['X', 'Non-binary', 'Prefer not to say'].map(
+      (text) => ['Sex', 'biological_sex', text, undefined] as const,
+    ),
+    ['Sex', 'biological_sex', 'yes', null],
     ...['0', '(   )   -'].map((text) => ['Phone', 'phone_number', text, undefined] as const),
     ['Emp #', 'employee_id', '="00123"', '00123'],
     ['Emp #', 'employee_id', "'00123", '00123'],

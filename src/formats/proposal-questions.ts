@@ -1,0 +1,70 @@
+/** What the columns of a file that no field is read from say about its rows, and only a person can decide. */
+import { folded } from '../contract/meant.ts';
+import type { Problem } from '../errors.ts';
+import { bareOf } from './csv.ts';
+
+const EMPLOYERS: ReadonlySet<string> = new Set([
+  ...[
+    'employer',
+    'employername',
+    'employerid',
+    'company',
+    'companyname',
+    'companycode',
+    'companyid',
+    'cocode',
+  ],
+  ...['client', 'clientname', 'clientid', 'legalentity', 'fein', 'ein'],
+]);
+
+const STATUSES: ReadonlySet<string> = new Set([
+  ...['status', 'employeestatus', 'positionstatus', 'workerstatus', 'employmentstatus', 'activestatus'],
+  ...['statuscode', 'employeestatuscode', 'positionstatuscode', 'employmentstatuscode'],
+]);
+const HAS_LEFT = /^(?:t|term|termed|terminated|separated|inactive|resigned)$/;
+
+/** Bounds the values that are remembered. */
+const VALUES_MAX = 100;
+
+/** Returns what notes the rows of a file, and then asks. `isConfirmed`: whether a person has confirmed the column. */
+export function createQuestions(names: readonly string[], isConfirmed: (header: string) => boolean) {
+  const hasTerminations = names.includes('termination_date');
+  let employers: { path: string; index: number; values: Set<string> }[] = [];
+  let statuses: { path: string; index: number; rows: number }[] = [];
+  let terminations = -1;
+
+  return {
+    begin(header: readonly string[], fields: ReadonlyMap<string, string>): void {
+      const open = [...header.entries()].flatMap(([index, path]) =>
+        fields.has(path) || isConfirmed(path) ? [] : [{ path, index }],
+      );
+      const among = (words: ReadonlySet<string>) => open.filter(({ path }) => words.has(folded(path)));
+      employers = among(EMPLOYERS).map((column) => ({ ...column, values: new Set() }));
+      statuses = (hasTerminations ? among(STATUSES) : []).map((column) => ({ ...column, rows: 0 }));
+      terminations = header.findIndex((path) => fields.get(path) === 'termination_date');
+    },
+    noteRow(cells: readonly string[]): void {
+      for (const { index, values } of employers) {
+        const cell = bareOf(cells[index] ?? '');
+        if (cell !== '' && values.size < VALUES_MAX) values.add(cell);
+      }
+      const hasDate = /[1-9]/.test(cells[terminations] ?? '');
+      for (const column of statuses)
+        if (!hasDate && HAS_LEFT.test(folded(cells[column.index] ?? ''))) column.rows += 1;
+    },
+    problems(): Problem[] {
+      const mixed = employers.filter(({ values }) => values.size > 1);
+      const left = statuses.filter(({ rows }) => rows > 0);
+      return [
+        ...mixed.map(({ path, values }) => ({
+          path,
+          rule: `has ${values.size} different values: leave out the rows of other employers`,
+        })),
+        ...left.map(({ path, rows }) => ({
+          path,
+          rule: `has people who left without a termination date, ${rows === 1 ? '1 row' : `${rows} rows`}: leave these rows out, or add the dates`,
+        })),
+      ];
+    },
+  };
+}
