@@ -18,6 +18,7 @@ const WEEK_HOURS = 168;
 const TWO_WEEKS_HOURS = 70;
 /** In cents. */
 const HOURLY_MAX = 1_000_00n;
+const HOURLY_MIN = 1_00n;
 const YEARLY_MIN = 1_000_00n;
 /** Less than anybody with full time earns in a year. */
 const FULL_TIME_MIN = 10_000_00n;
@@ -155,6 +156,9 @@ function warnOfRate(index: number, rate: PayRate, { dob, employment_status }: Em
   const cents = parseAmount(rate.amount) ?? 0n;
   if (rate.period === 'hourly' && cents > HOURLY_MAX) {
     warn(`${path}.amount`, 'is above 1,000 an hour. Is it the pay of a year?');
+  }
+  if (rate.period === 'hourly' && cents < HOURLY_MIN) {
+    warn(`${path}.amount`, 'is below 1.00 an hour. Does another column have the rate?');
   }
   if (rate.period === 'annually' && cents < YEARLY_MIN) {
     warn(`${path}.amount`, 'is below 1,000 a year. Is it the pay of an hour?');

@@ -152,7 +152,7 @@ const WHOLE_NAMES: ReadonlySet<string> = new Set([
 export type Tried = ReturnType<typeof tried>;
 
 export function tried(
-  { constants }: FileKind,
+  { constants, problemsOf }: FileKind,
   proposal: Proposal,
   repairs: Repairs,
   { problem_count, problems }: { problem_count: number; problems: Problem[] },
@@ -187,7 +187,8 @@ export function tried(
       rule: `${MISSING_COLUMN}: "${whole}" has whole names, so add the first and the last name to the export as columns of their own`,
     };
   });
-  const questions = proposal.questions();
+  const fields = format?.columns.flatMap(({ field }) => field ?? []);
+  const questions = [...proposal.questions(), ...(fields === undefined ? [] : (problemsOf?.(fields) ?? []))];
   const count = problem_count + questions.length;
   return {
     format,

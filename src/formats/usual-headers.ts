@@ -21,7 +21,7 @@ const OTHER_WORDS: OtherWords = {
   ],
   line2: [
     ...['address2', 'addressline2', 'street2', 'streetaddress2', 'apt', 'apartment', 'unit', 'suite'],
-    ...['streetline2', 'streetaddressline2'],
+    ...['streetline2', 'streetaddressline2', 'aptsuite'],
   ],
   city: ['town', 'citytown', 'citymunicipality'],
   state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
@@ -38,6 +38,7 @@ const OTHER_WORDS: OtherWords = {
     ...['hoursperweek', 'weeklyhours', 'hoursweek', 'scheduledhours', 'standardhours', 'standardweeklyhours'],
     ...['scheduledweeklyhours', 'defaulthours', 'workhours', 'hours'],
     ...['scheduledworkhours', 'hoursworkedperweek', 'stdhours', 'scheduledhoursperweek'],
+    ...['standardhoursperweek'],
   ],
   amount: [
     // Next to the pay of a year, a salary is the pay of a paycheck.
@@ -45,23 +46,24 @@ const OTHER_WORDS: OtherWords = {
     ...['wage', 'hourlyrate', 'basepay', 'baserate', 'basesalary', 'compensation', 'payrateamount'],
     ...['regularpayrate', 'regularpayrateamount', 'compensationrate', 'payamount', 'rate1', 'baserate1'],
     ...['amounttaken', 'memberamount', 'employeeamount', 'eeamount', 'deductionamount'],
-    ...['rateamount', 'regularrate', 'comprate'],
+    ...['rateamount', 'regularrate', 'comprate', 'salaryamount', 'compensationamount'],
   ],
   period: [
     ...['paytype', 'payperiod', 'per', 'ratetype', 'rateper', 'paybasis', 'compensationtype'],
     ...['payrateperiod', 'ratedescription', 'regularpayratedescription'],
     ...['compensationperiod', 'compensationtimeperiod', 'paidper', 'salarybasis', 'salaryorhourly'],
     ...['salaryhourly', 'hourlysalary', 'compensationunit', 'wagetype', 'comptype', 'compperiod'],
+    ...['salarytype', 'compensationbasis'],
   ],
   effective_start: [
     ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
     ...['compensationeffectivedate', 'salaryeffectivedate', 'effectivedate'],
-    ...['compeffectivedate', 'baserateeffectivedate', 'payrateeffective', 'compeffective'],
+    ...['compeffectivedate', 'baserateeffectivedate', 'payrateeffective', 'compeffective', 'salarystartdate'],
   ],
   employment_status: [
     ...['employmenttype', 'employeetype', 'workercategory', 'workercategorydescription'],
     ...['employmentcategory', 'fullpart', 'fullparttime', 'fulltimeparttime', 'ftpt', 'ftptstatus'],
-    ...['dolstatus', 'status'],
+    ...['employeeclassification', 'dolstatus', 'status'],
   ],
   ssn: [
     ...['socialsecuritynumber', 'socialsecurityno', 'socialsecurity', 'social', 'ssno', 'ssnumber'],
@@ -73,7 +75,7 @@ const OTHER_WORDS: OtherWords = {
   ],
   termination_date: [
     ...['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate', 'releasedate'],
-    ...['employmentenddate'],
+    ...['employmentenddate', 'departuredate'],
   ],
   biological_sex: ['sex', 'gender', 'legalsex', 'birthsex'],
   pay_frequency: [

@@ -126,6 +126,9 @@ test("payroll's own file is proposed by its headers and the employer's codes", a
   const wide = await propose('Emp ID,Name,Med,DEN,MED-ER,401K', '1,Ana,69.23,(10.00),161.54,50');
   t.strictSame(fields(wide), ['employee_id', null, 'amount[MED]', 'amount[DEN]', 'amount[MED-ER]', null]);
   t.match(wide, { valid: true, unread: ['Name', '401K'] });
+  t.strictSame(fields(await propose('Emp ID,MED - Medical', '1,69.23')), ['employee_id', 'amount[MED]']);
+  const without = await propose('Emp ID,Medical EE', '1,69.23');
+  t.match(without, { valid: false, problems: [{ path: 'columns', rule: /^must have a column for one of/ }] });
 });
 
 test('one amount of a code is that of all its lines, or of none', async (t, payroll) => {

@@ -69,6 +69,8 @@ const CASES: readonly (readonly [fields: Partial<Employee>, warning: RegExp | nu
   ...['69.5', '0.5', '37.5'].map((hours_worked) => [{ hours_worked }, null] as const),
   [paid({ period: 'hourly', amount: '1000.01' }), /pay_rate\[0\]\.amount is above 1,000 an hour/],
   [paid({ period: 'hourly', amount: '1000' }), null],
+  [paid({ period: 'hourly', amount: '0.99' }), /amount is below 1\.00 an hour\. Does another column/],
+  [paid({ period: 'hourly', amount: '1.00' }), null],
   [paid({ period: 'annually', amount: '999.99' }), /pay_rate\[0\]\.amount is below 1,000 a year/],
   ...['1000.00', '9999.99'].map(
     (amount) => [paid({ period: 'annually', amount }), /amount is below 10,000 a year\. Is it/] as const,

@@ -102,7 +102,9 @@ function columnProblems(fields: readonly string[]): Problem[] {
 export function withCodeColumns(kind: FileKind, codes: readonly PayrollCode[]): FileKind {
   const known = Map.groupBy(new Set(codes.map(({ code }) => code)), folded);
   const fieldOf = (header: string): string | null => {
-    const [code, ...others] = known.get(folded(header)) ?? [];
+    // `MED - Medical`.
+    const [first = ''] = header.split(' - ');
+    const [code, ...others] = known.get(folded(header)) ?? known.get(folded(first)) ?? [];
     return code === undefined || others.length > 0 ? null : `amount[${code}]`;
   };
   return { ...kind, fieldOf };
