@@ -44,11 +44,15 @@ export async function* csvRecords(
       yield record;
     }
   } catch (error) {
-    // A format reads files in other forms, but no broken row.
-    if (!isAppError(error, 'UNREADABLE') || error.problems.some(({ path }) => path !== '')) throw error;
+    if (!isAppError(error, 'UNREADABLE') || error.problems.some(isUnreadableByAny)) throw error;
     throw unreadableFor([...formatProblem(named), ...error.problems]);
   }
   if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
+}
+
+/** A format reads files in other forms, but no broken row and no PDF. */
+function isUnreadableByAny({ path, rule }: Problem): boolean {
+  return path !== '' || OTHER_FILES.some(([, what]) => rule === `${what}: ${SAVE_AS}`);
 }
 
 async function* recordsOf(
@@ -146,6 +150,8 @@ export function brokenRow(
   const at = cells.findIndex((cell) => cell.includes('\0'));
   if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character: ${SAVE_AS}` };
   if (isTotal(cells, header.length)) return { path: '', rule: totalRule };
+  if (cells.every((cell, index) => cell === header[index]))
+    return { path: '', rule: 'is the header again: delete the row' };
   if (cells.length !== header.length) {
     const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}`;
     const advice =

@@ -249,6 +249,10 @@ t.test('a footer of a census is one problem, whatever it says', async (t) => {
     `employees[2]: ${needs(2)} (line 4)`,
     'employees[3]: looks like a total: delete the row (line 5)',
   ]);
+  const pages = await READERS['a census']?.read([columns.join(), columns.join()].join('\n'));
+  t.strictSame(pages?.problems, ['employees[0]: is the header again: delete the row (line 2)']);
+  const pdf = await READERS['a census']?.read('%PDF-1.7\n');
+  t.strictSame(pdf?.problems, [`is a PDF: ${SAVE_AS}`], 'no file format reads it');
 });
 
 t.test(
