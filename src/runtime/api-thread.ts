@@ -7,7 +7,6 @@ import { type CensusFetcher, createFunctionSource } from '../census/source.ts';
 import { createDirSource } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
 import type { Config } from '../config.ts';
-import { engineOfUrl } from '../database/engine.ts';
 import { createAgent, createTransport } from '../outgoing.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
@@ -28,11 +27,9 @@ import {
 
 const { config, applies, hasCensusFunction, latestStored } = workerData as ApiThreadData;
 
-// On SQLite queries run on this thread. When there are fewer cores than threads, acknowledgements come first. Only Linux
-// sets the priority of a single thread; elsewhere it would apply to the whole process.
-if (process.platform === 'linux' && engineOfUrl(config.databaseUrl) === 'sqlite') {
-  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-}
+// When there are fewer cores than threads, acknowledgements come first. Only Linux sets the priority of a single thread;
+// elsewhere it would apply to the whole process.
+if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 runWorker<ToApi, FromApi>(startApi);
 
