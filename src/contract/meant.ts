@@ -158,6 +158,7 @@ const UNIT = /(?<=\d) ?(?:\/|per ) ?(?:(hour|hr)|year|yr|annum)\.?$/i;
 
 /** Returns the period of a pay rate that its text names, or null. */
 export function periodOfRate(written: string): 'hourly' | 'annually' | null {
+  if (!/[/p]/i.test(written)) return null;
   const [unit, hour] = UNIT.exec(plain(written)) ?? [];
   if (unit === undefined) return null;
   return hour === undefined ? 'annually' : 'hourly';
@@ -165,7 +166,8 @@ export function periodOfRate(written: string): 'hourly' | 'annually' | null {
 
 /** Returns a pay rate in cents, half a cent away from zero. */
 function readRate(written: string): Meant | null {
-  const amount = meantAmount(plain(written).replace(UNIT, ''), true);
+  const bare = periodOfRate(written) === null ? written : plain(written).replace(UNIT, '');
+  const amount = meantAmount(bare, true);
   const [, sign = '', whole = '', kept = '', next] = /^(-?)(\d+)\.(\d\d)(\d)/.exec(amount ?? '') ?? [];
   if (next === undefined) return ruled(amount, 'amount');
   const cents = String(BigInt(whole + kept) + (next >= '5' ? 1n : 0n)).padStart(3, '0');
@@ -205,9 +207,19 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
     ...['salariedparttime', 'hourlyparttime', 'parttimesalaried', 'parttimehourly'],
   ],
   variable_hours: ['v', 'vh', 'variable', 'variablehour'],
-  weekly: ['w', 'wk', 'week', 'everyweek', '52'],
-  biweekly: ['b', 'bw', 'everytwoweeks', 'every2weeks', 'everyotherweek', 'fortnightly', '26'],
-  semimonthly: ['s', 'sm', 'twiceamonth', 'twicemonthly', 'twicepermonth', '24'],
+  weekly: ['w', 'wk', 'wkly', 'week', 'everyweek', '52'],
+  biweekly: [
+    'b',
+    'bw',
+    'biwk',
+    'biwkly',
+    'everytwoweeks',
+    'every2weeks',
+    'everyotherweek',
+    'fortnightly',
+    '26',
+  ],
+  semimonthly: ['s', 'sm', 'semimo', 'twiceamonth', 'twicemonthly', 'twicepermonth', '24'],
   monthly: ['m', 'mo', 'month', 'everymonth', '12'],
   annually: [
     ...['a', 'y', 'annual', 'peryear', 'perannum', 'year', 'yearly', 'yr'],

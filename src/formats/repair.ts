@@ -257,7 +257,7 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
   });
   const constants = Object.entries(format.constants);
   const isLeftOut = leavingOut(format, keys, repairs);
-  const isHeaderAgain = headerAgain(keys, repairs);
+  const isHeaderAgain = headerAgain(record, repairs);
   const fields = [...columns.map(({ field }) => field), ...constants.map(([field]) => field)];
   const rateProblem = rateChecker(columns, fields);
   type Column = (typeof columns)[number];
@@ -366,11 +366,10 @@ const SHORTENED_RULE =
 const TOTAL_RULE = 'looks like a total: delete the row, or leave it out in the file format';
 
 /** Returns whether a row is the header, which reports repeat on every page, and counts it. */
-function headerAgain(keys: readonly string[], { left_out }: Repairs) {
+function headerAgain(names: readonly string[], { left_out }: Repairs) {
   const counted = { reason: 'The header again', rows: 0 };
   return (cells: readonly string[]): boolean => {
-    if (cells.length !== keys.length || !cells.every((cell, index) => headerKey(cell) === keys[index]))
-      return false;
+    if (!cells.every((cell, index) => cell === names[index])) return false;
     if (counted.rows === 0) left_out.push(counted);
     counted.rows += 1;
     return true;
