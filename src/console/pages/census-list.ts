@@ -33,68 +33,57 @@ const FILTERS: readonly Filter[] = [
 export function censusListPages({ page }: Console): void {
   page(PATH, 'census:read', async (visit) => {
     const { query } = visit;
-    const list = query.state === undefined ? await employersOf(visit, query) : await syncsIn(visit, query);
+    const { rows, next } = query.state === undefined ? await byEmployer(visit) : await inState(visit);
+    const list = rows.length === 0 ? nothing(visit) : censusTable(rows, visit);
     const body = html`
       ${await pausedNotice(visit)}
       ${await filtersOf(visit, PATH, FILTERS)}
-      ${list}
+      ${live({ id: 'censuses', path: address(PATH, query) }, list)}
+      ${pager(PATH, query, next)}
     `;
     return { title: 'Census', body };
   });
 }
 
-/** Renders the employers with a staged census, and on the first page those that only have a sync. */
-async function employersOf(visit: Visit, query: Visit['query']): Promise<Html> {
-  const { api } = visit;
-  const { employer_id, cursor } = query;
+type Rows = { readonly rows: readonly Row[]; readonly next: string | null };
+
+/** Returns the employers with a staged census, and on the first page those that only have a sync; problems first. */
+async function byEmployer({ api, query: { employer_id, cursor } }: Visit): Promise<Rows> {
   const staged = await api.perform(listCensuses, { query: { limit: PAGE_ROWS, employer_id, cursor } });
   const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: SYNCS_READ, employer_id } });
-  const latest = latestByEmployer(syncs);
+  const latest = new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync]));
   const known = new Map(staged.data.map((census) => [census.employer_id, census]));
   const ids = new Set([...known.keys(), ...(cursor === undefined ? latest.keys() : [])]);
   const rows = [...ids].map((id) => ({ employer_id: id, sync: latest.get(id), staged: known.get(id) }));
-  if (rows.length === 0) return nothing(visit);
-  return html`
-    ${live({ id: 'employers', path: address(PATH, query) }, censusTable(rows, visit))}
-    ${pager(PATH, query, staged.next_cursor)}
-  `;
+  return { rows: rows.toSorted(byUrgency), next: staged.next_cursor };
 }
 
-async function syncsIn(visit: Visit, query: Visit['query']): Promise<Html> {
-  const { employer_id, state: wanted, cursor } = query;
+/** Returns the syncs in a state, newest first. */
+async function inState({ api, query: { employer_id, state: wanted, cursor } }: Visit): Promise<Rows> {
   const which = wanted === 'overdue' ? { overdue: true } : { state: wanted };
   const list = { limit: PAGE_ROWS, employer_id, cursor, ...which };
-  const { data, next_cursor } = await visit.api.perform(listCensusSyncs, { query: list });
-  if (data.length === 0) return nothing(visit);
-  const rows = data.map((sync) => ({ employer_id: sync.employer_id, sync }));
-  const shown = { caption: 'Syncs, newest first', captionHidden: true };
-  return html`${table(rows, shown, [...SYNC_COLUMNS(visit), REASON])}${pager(PATH, query, next_cursor)}`;
+  const { data, next_cursor } = await api.perform(listCensusSyncs, { query: list });
+  return { rows: data.map((sync) => ({ employer_id: sync.employer_id, sync })), next: next_cursor };
 }
 
-function latestByEmployer(syncs: readonly Sync[]): Map<string, Sync> {
-  return new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync]));
-}
-
-const SYNC_COLUMNS = ({ now }: Visit): readonly Column<Row>[] => [
-  ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
-  ['Latest sync', ({ sync }) => sync && stateOf(sync)],
-  ['Requested', ({ sync }) => sync && age(sync.requested_at, now), 'date'],
-];
-const REASON: Column<Row> = ['Reason', ({ sync }) => sync && whyOf(sync), 'wide'];
-
-function censusTable(rows: readonly Row[], visit: Visit): Html {
-  const { now, may } = visit;
+function censusTable(rows: readonly Row[], { now, may, query }: Visit): Html {
+  const staged: readonly Column<Row>[] = [
+    ['Employees', ({ staged }) => staged && count(staged.employees), 'number'],
+    ['Staged census', ({ staged }) => (staged ? age(staged.staged_at, now) : 'none'), 'date'],
+    ['Uploaded', ({ staged }) => staged && lastUpload(staged, now)],
+  ];
   const sync: Column<Row> = [
     html`<span class="hidden-label">Action</span>`,
     ({ employer_id, staged }) => staged && syncButton(employer_id, 'Sync now'),
   ];
-  return table(rows.toSorted(byUrgency), { caption: 'Censuses', captionHidden: true }, [
-    ...SYNC_COLUMNS(visit),
-    ['Employees', ({ staged }) => staged && count(staged.employees), 'number'],
-    ['Staged census', ({ staged }) => (staged ? age(staged.staged_at, now) : 'none'), 'date'],
-    ['Uploaded', ({ staged }) => staged && lastUpload(staged, now)],
-    REASON,
-    ...(may('census:write') ? [sync] : []),
+  const isOfSyncs = query.state !== undefined;
+  return table(rows, { caption: isOfSyncs ? 'Syncs, newest first' : 'Censuses', captionHidden: true }, [
+    ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
+    ['Latest sync', ({ sync }) => sync && stateOf(sync)],
+    ['Requested', ({ sync }) => sync && age(sync.requested_at, now), 'date'],
+    ...(isOfSyncs ? [] : staged),
+    ['Reason', ({ sync }) => sync && whyOf(sync), 'wide'],
+    ...(may('census:write') && !isOfSyncs ? [sync] : []),
   ]);
 }
 
