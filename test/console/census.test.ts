@@ -226,7 +226,7 @@ t.test('the upload page shows where censuses come from', async (t) => {
     t.equal(await note.count(), censusFrom === 'push' ? 0 : 1, censusFrom);
     if (censusFrom === 'push') continue;
     const said = await note.textContent();
-    t.match(said, 'Censuses of this sidecar come from a folder (CENSUS_SOURCE=dir:…).');
+    t.match(said, 'Censuses come from a folder.');
     t.match(said, 'replaces one that was uploaded here');
     const [notice, form] = [await note.boundingBox(), await page.locator('#file-form').boundingBox()];
     t.ok(notice && form && notice.y < form.y, 'before the form');

@@ -23,7 +23,7 @@ t.test('deductions can be filtered, and the filters are kept in the address', as
   };
   await page.getByText('Filters', { exact: true }).click();
   await by('Line of coverage').selectOption('HSA');
-  await by('Employee').selectOption('Not in the roster');
+  await by('Roster').selectOption('Not in the roster');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForURL('**/ledger?*');
   t.strictSame(await listed(page), ['d3']);

@@ -24,8 +24,8 @@ import { nextStepOf } from './payrolls.ts';
 type Staged = RowOf<typeof listCensuses>;
 
 const SOURCES = {
-  dir: 'a folder (CENSUS_SOURCE=dir:…)',
-  http: 'an HTTP address (CENSUS_SOURCE=http…)',
+  dir: 'a folder',
+  http: 'an HTTP address',
   function: 'the program that embeds the sidecar',
 } as const;
 const FETCHED =
@@ -59,7 +59,7 @@ export function censusPages({ page, button }: Console): void {
       ${savedNotice({ saved: requested }, '/census', 'All censuses', 'A sync was requested. The newest sync below shows its progress.')}
       ${stagedNow(data[0] ?? null, employer_id, visit, isOff)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
-      ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
+      ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
       ${may('census:write') && uploadForm(employer_id)}
       ${may('ledger:read') && html`<p>${'Before the first run: '}<a href=${cutOverPath(employer_id)}>compare payroll’s people and deductions</a>.</p>`}
       <section aria-labelledby="syncs">

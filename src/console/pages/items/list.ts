@@ -89,7 +89,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
     ${savedNotice({ saved: recorded }, address('/open-items/decisions', { employer_id }), 'See what was decided', `${counted(Number(recorded), 'decision')} recorded. What stays outstanding is below.`)}
     ${await filtersOf(visit, '/open-items', labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
-    ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${SELECT_ALL}${rows}${decisionForm(query)}</form>` : rows}
+    ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${(page?.data.length ?? 0) > 0 && SELECT_ALL}${rows}${decisionForm(query)}</form>` : rows}
     <p class="hint">Only paychecks of runs that were finalized here are compared with today’s data. Earlier paychecks have no items, except those that were added as opening items.</p>
     <p><a href=${address('/open-items/decisions', { employer_id })}>Decisions about open items</a></p>
   `;

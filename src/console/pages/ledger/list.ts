@@ -36,7 +36,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'taxability', label: 'Taxability', choices: choicesOf(TAXABILITIES) },
   {
     name: 'matched',
-    label: 'Employee',
+    label: 'Roster',
     choices: choicesOf({ true: 'in the roster', false: 'not in the roster' }),
     hint: 'Whether a census or a reported hire contains the employee.',
   },
