@@ -135,6 +135,28 @@ t.test('a sync that failed states what to do, and is dismissed with a reason', a
   t.equal(await page.getByText('Dismiss …').count(), 0);
 });
 
+t.test('a held census is released where it is listed, and what is typed survives a refresh', async (t) => {
+  const stage = await openConsole(t);
+  const id = await bring(stage, 'maple', [employee]);
+  await asked(stage, 'maple', 'evt-1', hoursAgo(0));
+  const held = { state: 'held', held_census_id: id, held_for: '[]' } as const;
+  await transact(stage.db, (trx) => trx.updateTable('census_syncs').set(held).execute());
+  const page = await stage.opened('/census/maple');
+  await page.getByText('Dismiss …').click();
+  await page.getByText('Release …').click();
+  await assertGood(t, page, 'the forms to release and to dismiss a sync');
+  await page.getByLabel('Reason for the release').fill('all of them left');
+  await transact(stage.db, (trx) =>
+    trx.updateTable('census_syncs').set({ reason: 'checked again' }).execute(),
+  );
+  await page.evaluate(() => document.body.dispatchEvent(new Event('news')));
+  await page.getByText('Checked again').waitFor();
+  t.equal(await page.getByLabel('Reason for the release').inputValue(), 'all of them left');
+  await click(page, 'Release this census');
+  await page.getByText('Saved.', { exact: true }).waitFor();
+  t.equal(await page.getByText('Release …').count(), 0);
+});
+
 t.test('the problems of a failed sync are listed by row, field and rule', async (t) => {
   const stage = await openConsole(t);
   const upload = await asked(stage, HOSTILE, HOSTILE, hoursAgo(2));
