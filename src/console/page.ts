@@ -10,10 +10,11 @@ import type { ApiParts } from '../api/route.ts';
 import type { Config } from '../config.ts';
 import { dayAt } from '../database/time-zone.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
-import type { Scope } from '../security/scopes.ts';
+import { isScope, type Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
 import { empty, problemBody } from './elements/facts.ts';
+import { lacksScope } from './elements/format.ts';
 import { address, runPath } from './elements/links.ts';
 import { type Content, type Html, html, renderDocument, renderPart, textOf } from './html.ts';
 import { layout } from './layout.ts';
@@ -286,7 +287,9 @@ export async function sendError(
 ): Promise<FastifyReply> {
   const refusal = refusalOf(error);
   if (rejectionOf(error) === undefined) logRefusal(parts, error, refusal, request);
-  const problem = problemOf(refusal);
+  const [, scope = ''] = /scope="([\w:]+)/.exec(refusal.headers['www-authenticate'] ?? '') ?? [];
+  const detail = isScope(scope) && lacksScope('To do this', scope);
+  const problem = { ...problemOf(refusal), ...(detail && { detail }) };
   const { status, title } = problem;
   const retryAfter = refusal.headers['retry-after'];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);

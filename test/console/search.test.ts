@@ -1,5 +1,6 @@
 /** The search in the header of every page, and what people find in the navigation. */
 import t from 'tap';
+import { lacksScope } from '../../src/console/elements/format.ts';
 import { ROLES } from '../../src/security/scopes.ts';
 import { census, employee } from '../contract/samples.ts';
 import { assertAccessible, openConsole } from './stage.ts';
@@ -55,4 +56,6 @@ t.test('people who run payroll have five pages, and operators all', async (t) =>
   const all = [...five, 'Events', 'Census', 'Changes', 'Audit', 'Operations'];
   t.strictSame(await pagesOf(...ROLES.operator), all);
   t.strictSame(await pagesOf('census:read'), ['Census', 'Operations']);
+  const page = await opened('/audit', { token: await tokenWith('census:read'), refusals: true });
+  await page.getByText(lacksScope('To do this', 'audit:read')).waitFor();
 });

@@ -80,6 +80,6 @@ function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary)
 
 function nothing(isWhole: boolean): Html {
   if (!isWhole) return empty('No matching changes', html`<p><a href="/changes">Show all changes</a></p>`);
-  const advice = html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`;
+  const advice = html`<p>Payroll reports hires, terminations, address changes and pay changes through the API. They appear here.</p>`;
   return empty('No employment changes yet', advice);
 }
