@@ -63,9 +63,8 @@ async function blankPage(t: Test, { zone = 'UTC', once = false }: VisitOptions):
   idle.set(zone, free);
   const page = (once ? undefined : free.pop()) ?? (await newPage(zone));
   t.teardown(async () => {
-    if (once || page.isClosed()) return page.context().close();
-    await emptied(page);
-    free.push(page);
+    if (!once && (await isEmptied(page))) free.push(page);
+    else await page.context().close();
   });
   return page;
 }
@@ -76,13 +75,22 @@ async function newPage(timezoneId: string): Promise<Page> {
   return context.newPage();
 }
 
-/** Ends what a test started in the page, and its session. Each test has a port of its own, so nothing else is shared. */
-async function emptied(page: Page): Promise<void> {
+/**
+ * Ends what a test started in the page, and its session. Each test has a port of its own, so nothing else is shared.
+ * Returns false if the test closed the page, or left it while the next one opened.
+ */
+async function isEmptied(page: Page): Promise<boolean> {
+  if (page.isClosed()) return false;
   for (const event of ['pageerror', 'console', 'request', 'dialog']) page.removeAllListeners(event);
   await page.unrouteAll({ behavior: 'ignoreErrors' });
-  await page.goto('about:blank');
+  const left = await page.goto('about:blank').then(
+    () => true,
+    () => false,
+  );
+  if (!left) return false;
   await page.context().clearCookies();
   for (const tab of page.context().pages()) if (tab !== page) await tab.close();
+  return true;
 }
 
 function consolePartsOf(parts: ApiParts): ConsoleParts {
