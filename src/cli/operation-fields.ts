@@ -27,7 +27,7 @@ export function fieldsOf(op: Partial<Operation>, words: Flagged): Field[] {
     };
     return Object.entries(properties).map(([name, schema]) => {
       const isArgument = words.arguments?.includes(name) === true;
-      const flag = words.flags?.[name] ?? flagsOf(name, schema, part);
+      const flag = words.flags?.[name] ?? flagsOf(name, schema, part === 'query' && op.method === 'GET');
       const flags = isArgument ? `<${name.replaceAll('_', '-')}>` : flag;
       const attribute = attributeOf(isArgument ? name.replaceAll('_', '-') : flag.slice(2));
       return { name, part, schema, isRequired: required.includes(name), flags, attribute };
@@ -40,10 +40,10 @@ export function attributeOf(name: string): string {
   return new Option(`--${name}`).attributeName();
 }
 
-/** A filter of a query has three states: true, false and without it. */
-function flagsOf(name: string, { type, format }: Field['schema'], part: Field['part']): string {
+/** A filter has three states: true, false and without it. */
+function flagsOf(name: string, { type, format }: Field['schema'], isFilter: boolean): string {
   const flag = `--${name.replace(/_id$/, '').replaceAll('_', '-')}`;
-  if (type === 'boolean') return part === 'query' ? `${flag} <true|false>` : flag;
+  if (type === 'boolean') return isFilter ? `${flag} <true|false>` : flag;
   const value = /_id$/.test(name)
     ? 'id'
     : type === 'integer'

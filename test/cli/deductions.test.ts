@@ -45,6 +45,11 @@ onImport('an import is applied by the command, or by a running serve', async (t,
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
   const pending = async () => (await json('events list --state pending')).data.length;
   const release = holdServeLock(env.DATABASE_URL);
+  t.strictSame(await add('--preview'), {
+    code: 0,
+    stdout: '2 rows: 2 new, 0 already imported\n',
+    stderr: 'Nothing changed.\n',
+  });
   t.match(await add(), { code: 0, stdout: /2 imported/, stderr: /The running sidecar applies them/ });
   t.equal(await pending(), 2);
   release();
