@@ -97,8 +97,6 @@ t.test('deductions taken are saved with their arrears; a rejected file changes n
   await page.getByRole('link', { name: 'Report deductions taken' }).click();
   const file = page.getByLabel('Deductions taken');
   await file.setInputFiles(csv('employee_id,amount', 'emp-1,40.00', 'nobody,1.00'));
-  t.match(await run('r'), { taken_reports: [] }, 'choosing a file saves nothing');
-  await click(page, 'Save');
   await page.getByRole('heading', { name: 'The file contains invalid rows' }).waitFor();
   t.match(await cells(page, 'Problems by row and field'), [['2', 'employee_id', 'is not in the run']]);
   t.strictSame((await run('r')).taken_reports, []);
@@ -107,9 +105,13 @@ t.test('deductions taken are saved with their arrears; a rejected file changes n
     JSON.stringify({ lines: lines.map(([employee_id, amount]) => ({ employee_id, amount })) }),
   );
   await file.setInputFiles({ name: 'taken.json', mimeType: 'application/json', buffer });
-  await click(page, 'Save');
+  await page.getByRole('heading', { name: 'Nothing is saved yet' }).waitFor();
+  const arrears = [['emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23']];
+  t.strictSame(await cells(page, 'Arrears'), arrears);
+  t.match(await run('r'), { taken_reports: [] }, 'choosing a file saves nothing');
+  await click(page, 'Save these amounts');
   await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();
-  t.strictSame(await cells(page, 'Arrears'), [['emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23']]);
+  t.strictSame(await cells(page, 'Arrears'), arrears);
   await open(page, '/runs/r');
   t.match(await page.locator('main').textContent(), 'report 1, 2 lines');
 });
@@ -137,7 +139,7 @@ t.test('the page for amounts taken shows each report and the lines that later on
   ]);
   const reader = await opened('/runs/r/taken', { token: await tokenWith('runs:read') });
   t.equal((await cells(reader, 'Reported lines')).length, 3);
-  t.equal(await reader.getByRole('button', { name: 'Save' }).count(), 0);
+  t.equal(await reader.getByRole('button', { name: 'Check' }).count(), 0);
 });
 
 t.test('nothing taken from a paycheck is one box for all of its lines', async (t) => {

@@ -229,6 +229,9 @@ export const recordTaken = operation({
   headers: Type.Object({
     'idempotency-key': Type.Optional(field.text('A repeat with the same key returns the stored report.')),
   }),
+  query: field.closed({
+    preview: flag('Whether the lines are only checked, and nothing is recorded. Default: false.'),
+  }),
   body: fileOf(field.component('TakenRequest', { lines: Type.Array(TakenRow, { minItems: 1 }) })),
   rows: TAKEN_COLUMNS,
   response: { 200: ReadTakenReport },
@@ -240,12 +243,13 @@ export const recordTaken = operation({
     const acting = actingIn(call, now());
     const through = await throughPayrollFormat(parts, stored, 'taken');
     const rows = call.body(through?.reader());
-    const recorded = await takeReport(db, stored, rows, acting, call.idempotencyKey, through?.isRead);
-    if (through?.isRead()) await transact(db, (trx) => through.noteRead(trx));
-    const { isRepeated: isUnchanged, ...report } = recorded;
+    const { preview: isPreview = false } = call.query;
+    const reporting = { idempotencyKey: call.idempotencyKey, isExport: through?.isRead, isPreview };
+    const { isRepeated, ...report } = await takeReport(db, stored, rows, acting, reporting);
+    if (through?.isRead() && !isPreview) await transact(db, (trx) => through.noteRead(trx));
     return new Answer(
       { ...report, repairs: repairsOf(through, call) },
-      { isUnchanged, logged: { employer_id: stored.employer_id } },
+      { isUnchanged: isRepeated || isPreview, logged: { employer_id: stored.employer_id } },
     );
   },
   logs: ({ params }, { lines }) => [{ ...params, count: lines }, 'deductions taken were recorded'],

@@ -10,12 +10,14 @@ import { type Column, counted, employeeId, type Output, printTable } from '../ou
 export function addPayrollFileCommands(run: Command): void {
   addOperation(run, 'taken', recordTaken, {
     description: 'Report the deductions taken. A later report replaces only the lines it names.',
-    examples: ['mb-2026-07 taken.csv'],
+    examples: ['mb-2026-07 taken.csv', 'mb-2026-07 taken.csv --preview'],
     arguments: ['run_id'],
     file: 'employee_id, amount (0.00 without a line: nothing was taken), line_of_coverage or payroll_code, and over: true if more was taken',
-    print(out, { id, lines, owed, unnamed_codes, repairs }) {
+    print(out, { id, lines, owed, unnamed_codes, repairs }, { preview }) {
       printRepairs(out, repairs);
-      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`);
+      out.print(
+        `${preview === true ? 'Not recorded' : `Report ${id}`}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`,
+      );
       for (const { payroll_code, lines: of, member_amount } of unnamed_codes)
         out.note(
           `The file has no amount of the code ${payroll_code}: ${counted(of, 'line')} of ${dollars(member_amount)} count as taken in full. If payroll did not take them, report them with 0.00.`,

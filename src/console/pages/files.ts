@@ -138,19 +138,19 @@ function sourceOf({ repairs }: Proposal): string {
   return `${counted(rows, 'row')} below the column names in line ${header_line}${from}${hidden}.`;
 }
 
-/** Renders the next step with the chosen file. A check or a comparison starts without a click. */
+/** Renders the next step with the chosen file, a check or a comparison, which starts without a click. */
 function confirmed({ employer_id, kind, use, run }: FileOf): Html {
   const done = html`<p class="done" role="status">Your files are now read this way. Nothing of this file is saved yet.</p>`;
-  const [path, label, isAtOnce] = nextOf();
-  return html`${done}${path !== null && html`<div class="actions">${sendFile(path, label, { isAtOnce })}</div>`}`;
+  const [path, label] = nextOf();
+  return html`${done}${path !== null && html`<div class="actions">${sendFile(path, label, { isAtOnce: true })}</div>`}`;
 
-  function nextOf(): readonly [path: string | null, label: string, isAtOnce: boolean] {
-    if (use === 'audit' && run !== undefined) return [runPath(run, '/audit'), 'Compare', true];
-    if (use === 'taken' && run !== undefined) return [runPath(run, '/taken'), 'Save', false];
-    if (use !== undefined) return [cutOverPath(employer_id, use), 'Compare', true];
-    if (kind === 'census') return [`${censusPath(employer_id)}/check`, 'Check the file', true];
-    if (kind === 'deductions') return [filePath({ employer_id, kind }, '/check'), 'Check the file', true];
-    return [null, '', false];
+  function nextOf(): readonly [path: string | null, label: string] {
+    if (use === 'audit' && run !== undefined) return [runPath(run, '/audit'), 'Compare'];
+    if (use === 'taken' && run !== undefined) return [runPath(run, '/taken/check'), 'Check the file'];
+    if (use !== undefined) return [cutOverPath(employer_id, use), 'Compare'];
+    if (kind === 'census') return [`${censusPath(employer_id)}/check`, 'Check the file'];
+    if (kind === 'deductions') return [filePath({ employer_id, kind }, '/check'), 'Check the file'];
+    return [null, ''];
   }
 }
 

@@ -23,7 +23,9 @@ const DIFFERENCES_NAMED = 1_000;
 export const TakenReport = component(
   'TakenReport',
   {
-    id: text('The ID of the report, unique for the run. The last report of a line counts.'),
+    id: text(
+      'The ID of the report, unique for the run. The last report of a line counts. A preview has the next one.',
+    ),
     lines: integer('The number of lines reported. Lines that no report names were taken in full.'),
     owed: text('The total amount not taken. Negative if too much was taken.'),
     difference_count: integer('The number of lines whose taken amount differs from the run.'),
@@ -59,21 +61,28 @@ type TakenReport = Static<typeof TakenReport>;
 /** `isRepeated`: an earlier request with the same idempotency key recorded the report. */
 type TakenResult = TakenReport & { isRepeated: boolean };
 
+/** `isExport`: whether the rows are payroll's export, read through a file format. */
+type Reporting = {
+  readonly idempotencyKey?: string | null;
+  readonly isExport?: (() => boolean) | undefined;
+  readonly isPreview?: boolean;
+};
+
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
 
 /**
  * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
  * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
- * small transaction records the report. `isExport`: whether the rows are payroll's export, read through a file format. Throws ROWS_REFUSED, and KEY_REUSED for an idempotency key of a report with other lines.
+ * small transaction records the report, or none does for a preview. Throws ROWS_REFUSED, and KEY_REUSED for an idempotency
+ * key of a report with other lines.
  */
 export async function recordTaken(
   db: Db,
   stored: StoredRun,
   rows: Rows,
   acting: Acting,
-  idempotencyKey: string | null = null,
-  isExport: () => boolean = () => false,
+  { idempotencyKey = null, isExport = () => false, isPreview = false }: Reporting = {},
 ): Promise<TakenResult> {
   const { run_id, employer_id } = stored;
   const problems = createProblems();
@@ -96,7 +105,7 @@ export async function recordTaken(
       difference_count += differing.length;
       differences.push(...differing.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
-    if (problems.isEmpty) {
+    if (problems.isEmpty && !isPreview) {
       const key_hash = idempotencyKey === null ? null : hashOf(idempotencyKey);
       const { content_hash } = await contentOfReport(db, { run_id, report, key_hash });
       const written = { run_id, employer_id, report, lines, key_hash, content_hash };
@@ -113,7 +122,7 @@ export async function recordTaken(
     throw error;
   }
   const isRepeated = recorded !== report;
-  if (!problems.isEmpty || isRepeated) await dropReport(db, run_id, report);
+  if (!problems.isEmpty || isRepeated || isPreview) await dropReport(db, run_id, report);
   else await dropUnrecorded(db, run_id, report);
   problems.assertNone();
   const id = String(recorded);

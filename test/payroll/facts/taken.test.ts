@@ -257,6 +257,22 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
   t.strictSame(after, before, 'nothing is half-done');
 });
 
+test('a preview has what a report would have, and leaves nothing behind', async (t, db) => {
+  await hireMany(db, 2);
+  const stored = await finalizedOn(db, FIRST);
+  const before = await payrollChange(db);
+  const report = (isPreview: boolean) =>
+    recordTaken(db, stored, rowsOf({ employee_id: 'emp-2', amount: '40.00' }), acting(LATELY), {
+      ...{ isPreview, idempotencyKey: 'key' },
+    });
+  const previewed = await report(true);
+  t.match(previewed, { lines: 1, owed: '29.23', differences: [{ employee_id: 'emp-2', taken: '40.00' }] });
+  t.strictSame([await takenLines(db), await readTaken(db, FIRST)], [[], []]);
+  t.equal(await payrollChange(db), before);
+  t.strictSame(await report(false), previewed);
+  t.match(await readTaken(db, FIRST), [{ id: '1', lines: 1 }]);
+});
+
 test('rows may be in any order, and duplicates are detected far apart', async (t, db) => {
   const ids = await hireMany(db, 600);
   await finalizedOn(db, FIRST);

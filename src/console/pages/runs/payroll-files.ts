@@ -15,11 +15,12 @@ import {
   rejectedFile,
   rejectedRows,
   repairsOf,
+  sendFile,
 } from '../../elements/file.ts';
 import { count, counted, instant, lacksScope, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, named, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
-import { upload } from '../../forms.ts';
+import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { type Attempt, attempt, type UploadedFile } from '../../performing.ts';
@@ -58,16 +59,18 @@ export function payrollFilePages(pages: Console): void {
     `;
     return { title: html`Deductions taken: ${nameOf(run)}`, body };
   });
-  upload(pages, taken, 'runs:write', 'file', async (uploaded) => {
-    const { data, problem } = await saveReport(uploaded, fileOf(uploaded));
+  const sendReport = async (uploaded: Upload, isPreview: boolean): Promise<Html> => {
+    const { data, problem } = await reported(uploaded, fileOf(uploaded), isPreview);
     return problem === undefined ? data : rejectedFile(problem, await ofRun(uploaded, 'taken'), uploaded);
-  });
+  };
+  upload(pages, `${taken}/check`, 'runs:write', 'file', (uploaded) => sendReport(uploaded, true));
+  upload(pages, taken, 'runs:write', 'file', (uploaded) => sendReport(uploaded, false));
 
   pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
     const report = await reportedAmounts(act);
     if (report.lines.length === 0) throw new Refusal('INVALID_REQUEST', 'Enter at least one amount.');
     const content = Readable.from([JSON.stringify(report)], { objectMode: false });
-    const { data, problem } = await saveReport(act, { content, headers: { 'content-type': ROW_TYPES.json } });
+    const { data, problem } = await reported(act, { content, headers: { 'content-type': ROW_TYPES.json } });
     return problem === undefined ? data : rejectedRows(problem);
   });
 
@@ -100,7 +103,7 @@ function takenForm({ id, state }: Run, { may }: Visit): Html {
   return html`
     <section aria-labelledby="with-file">
       <h2 id="with-file">With a file</h2>
-      ${fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', recordTaken)}
+      ${fileForm(runPath(id, '/taken/check'), 'File with deductions taken', 'Check', 'change, submit', recordTaken)}
     </section>
   `;
 }
@@ -144,11 +147,14 @@ const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
   ['Arrears', ({ owed }) => money(owed), 'number'],
 ];
 
-async function saveReport({ api, params }: Visit, file: UploadedFile): Promise<Attempt<Html>> {
-  const { data, problem } = await attempt(api.upload(recordTaken, file), 422);
+/** Saves a report, or only shows what it would leave open. */
+async function reported({ api }: Visit, file: UploadedFile, isPreview = false): Promise<Attempt<Html>> {
+  const { data, problem } = await attempt(
+    api.upload(recordTaken, file, { query: { preview: isPreview } }),
+    422,
+  );
   if (problem !== undefined) return { problem };
-  const { employer_id } = await api.perform(getPayrollRunOutline);
-  return { data: saved(data, params.run_id ?? '', employer_id) };
+  return { data: reportShown(data, await api.perform(getPayrollRunOutline), isPreview) };
 }
 
 /** Payroll's files about a run. Confirming how they are read leads back to the run. */
@@ -157,27 +163,33 @@ async function ofRun({ api, params }: Visit, use: 'audit' | 'taken'): Promise<Fi
   return { employer_id, kind: 'payroll', use, run: params.run_id };
 }
 
-function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id: string): Html {
+function reportShown(
+  report: ResultOf<typeof recordTaken>,
+  { id: run, employer_id }: Run,
+  isPreview: boolean,
+): Html {
   const { id, lines, owed, difference_count, differences, unnamed_codes } = report;
   const shown = differences.length;
+  const decide = html`<a href=${itemsPath({ employer_id, kind: 'arrears', run })}>Decide about open items</a>`;
   const arrears = html`
     ${table(differences, { caption: 'Arrears' }, [
-      ['Employee', ({ employee_id }) => runEmployeeLink(runId, employee_id), 'name'],
+      ['Employee', ({ employee_id }) => runEmployeeLink(run, employee_id), 'name'],
       ...LINE_COLUMNS,
     ])}
     <p class="hint">
       ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
-      ${'They are open items now: decide whether a later paycheck takes them. A negative amount is refunded. '}
-      <a href=${itemsPath({ employer_id, kind: 'arrears', run: runId })}>Decide about open items</a>
+      ${isPreview ? 'They become open items' : 'They are open items now: decide whether a later paycheck takes them'}${'. A negative amount is refunded. '}
+      ${!isPreview && decide}
     </p>
   `;
   return html`
-    <section aria-labelledby="saved">
-      <h2 id="saved">${`Report ${id} saved`}</h2>
+    <section aria-labelledby="reported">
+      <h2 id="reported" tabindex="-1" autofocus>${isPreview ? 'Nothing is saved yet' : `Report ${id} saved`}</h2>
       ${repairsOf(report)}
-      <p>${`${counted(lines, 'line')} reported. Stays open: `}<strong>${money(owed)}</strong></p>
+      <p>${`${counted(lines, 'line')} ${isPreview ? 'in the file' : 'reported'}. Stays open: `}<strong>${money(owed)}</strong></p>
       ${unnamed_codes.map(({ payroll_code, lines: of, member_amount }) => html`<p class="problem">${`The file has no amount of the code ${payroll_code}: ${counted(of, 'line')} of `}${money(member_amount)}${of === 1 ? ' counts' : ' count'}${' as taken in full. If payroll did not take them, report them with 0.00.'}</p>`)}
       ${shown > 0 && arrears}
+      ${isPreview && html`<div class="actions">${sendFile(runPath(run, '/taken'), 'Save these amounts')}</div>`}
     </section>
   `;
 }
