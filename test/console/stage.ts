@@ -42,7 +42,7 @@ type VisitOptions = {
   refusals?: boolean;
   /** Another origin that the page may open. */
   elsewhere?: string;
-  /** No later test uses the page again. Set by a test that replaces the page's clock, which cannot be undone. */
+  /** A page of its own. Set by a test that replaces the page's clock or types where the focus is. */
   once?: boolean;
 };
 
@@ -77,10 +77,10 @@ async function newPage(timezoneId: string): Promise<Page> {
 
 /**
  * Ends what a test started in the page, and its session. Each test has a port of its own, so nothing else is shared.
- * Returns false if the test closed the page, or left it while the next one opened.
+ * Returns false if the test closed the page, opened a tab, or ended while the next page opened.
  */
 async function isEmptied(page: Page): Promise<boolean> {
-  if (page.isClosed()) return false;
+  if (page.isClosed() || page.context().pages().length > 1) return false;
   for (const event of ['pageerror', 'console', 'request', 'dialog']) page.removeAllListeners(event);
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   const left = await page.goto('about:blank').then(
@@ -89,7 +89,6 @@ async function isEmptied(page: Page): Promise<boolean> {
   );
   if (!left) return false;
   await page.context().clearCookies();
-  for (const tab of page.context().pages()) if (tab !== page) await tab.close();
   return true;
 }
 
