@@ -13,7 +13,7 @@ t.test('a person is found by name with the keyboard alone, and the text is in no
   ];
   const body = { ...census, employees: people };
   t.equal((await call({ method: 'PUT', url: '/v1/employers/acme/census', body })).status, 200);
-  const page = await opened('/help', { once: true });
+  const page = await opened('/help');
   const addresses: string[] = [];
   page.on('request', (request) => addresses.push(request.url()));
   await page.keyboard.press('/');

@@ -42,8 +42,6 @@ type VisitOptions = {
   refusals?: boolean;
   /** Another origin that the page may open. */
   elsewhere?: string;
-  /** A page of its own. Set by a test that replaces the page's clock or types where the focus is. */
-  once?: boolean;
 };
 
 let browser: Promise<Browser> | null = null;
@@ -53,43 +51,6 @@ t.teardown(async () => (await browser)?.close());
 function theBrowser(): Promise<Browser> {
   browser ??= launchBrowser(WITHOUT_PIXELS);
   return browser;
-}
-
-/** Pages of ended tests by time zone. A new one has a process of its own, which takes longer than most pages. */
-const idle = new Map<string, Page[]>();
-
-async function blankPage(t: Test, { zone = 'UTC', once = false }: VisitOptions): Promise<Page> {
-  const free = idle.get(zone) ?? [];
-  idle.set(zone, free);
-  const page = (once ? undefined : free.pop()) ?? (await newPage(zone));
-  t.teardown(async () => {
-    if (!once && (await isEmptied(page))) free.push(page);
-    else await page.context().close();
-  });
-  return page;
-}
-
-async function newPage(timezoneId: string): Promise<Page> {
-  const context = await (await theBrowser()).newContext({ timezoneId });
-  context.setDefaultTimeout(PATIENCE_MS);
-  return context.newPage();
-}
-
-/**
- * Ends what a test started in the page, and its session. Each test has a port of its own, so nothing else is shared.
- * Returns false if the test closed the page, opened a tab, or ended while the next page opened.
- */
-async function isEmptied(page: Page): Promise<boolean> {
-  if (page.isClosed() || page.context().pages().length > 1) return false;
-  for (const event of ['pageerror', 'console', 'request', 'dialog']) page.removeAllListeners(event);
-  await page.unrouteAll({ behavior: 'ignoreErrors' });
-  const left = await page.goto('about:blank').then(
-    () => true,
-    () => false,
-  );
-  if (!left) return false;
-  await page.context().clearCookies();
-  return true;
 }
 
 function consolePartsOf(parts: ApiParts): ConsoleParts {
@@ -109,15 +70,17 @@ function consolePartsOf(parts: ApiParts): ConsoleParts {
 export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, port = 0): Promise<Stage> {
   const running = await start(t, replaced, (app, parts) => addConsole(app, consolePartsOf(parts)));
   const base = await running.app.listen({ host: '127.0.0.1', port });
-  // The browser opens connections in advance, and closing the listener would wait for their first request.
-  t.teardown(() => running.app.server.closeAllConnections());
   const visit = async (options: VisitOptions = {}) => {
-    const { scheme = 'light', width = 1280 } = options;
-    const page = await blankPage(t, options);
-    await page.emulateMedia({ colorScheme: scheme, media: null });
-    await page.setViewportSize({ width, height: 800 });
-    const goto = Object.getPrototypeOf(page).goto as Page['goto'];
-    page.goto = (path, ...rest) => goto.call(page, new URL(path, base).href, ...rest);
+    const { scheme = 'light', width = 1280, zone = 'UTC' } = options;
+    const context = await (await theBrowser()).newContext({
+      baseURL: base,
+      colorScheme: scheme,
+      viewport: { width, height: 800 },
+      timezoneId: zone,
+    });
+    t.teardown(() => context.close());
+    context.setDefaultTimeout(PATIENCE_MS);
+    const page = await context.newPage();
     listen(t, page, options);
     return page;
   };
