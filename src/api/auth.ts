@@ -170,6 +170,7 @@ function unauthorized(hasToken: boolean, basicToo: boolean): Refusal {
 
 function forbidden(scopes: readonly Scope[]): Refusal {
   return new Refusal('FORBIDDEN', `This operation requires a token with the scope ${scopes.join(' or ')}.`, {
+    lacks: scopes,
     headers: {
       'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scopes.join(' ')}"`,
     },

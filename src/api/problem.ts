@@ -13,19 +13,23 @@ import {
   type Problem,
   withoutHint,
 } from '../errors.ts';
+import type { Scope } from '../security/scopes.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode, problemName } from './problem-types.ts';
 
 /** An error with a problem type. Its message becomes the detail, and `headers` are sent with the response. */
 export class Refusal extends CodedError<ProblemCode> {
   readonly headers: Readonly<Record<string, string>>;
+  /** The scopes of which the caller needs one. */
+  readonly lacks: readonly Scope[];
 
   constructor(
     code: ProblemCode,
     message: string,
-    details: ErrorDetails & { readonly headers?: Readonly<Record<string, string>> } = {},
+    details: ErrorDetails & Partial<Pick<Refusal, 'headers' | 'lacks'>> = {},
   ) {
     super(code, message, details);
     this.headers = details.headers ?? {};
+    this.lacks = details.lacks ?? [];
   }
 }
 

@@ -20,7 +20,7 @@ const TWO_WEEKS_HOURS = 70;
 const HOURLY_MAX = 1_000_00n;
 const HOURLY_MIN = 1_00n;
 const YEARLY_MIN = 1_000_00n;
-/** Less than anybody with full time earns in a year. */
+/** In a year, full time pays more than this. */
 const FULL_TIME_MIN = 10_000_00n;
 
 const OR_EMPTY = 'Correct it, or leave it empty if it is unknown';

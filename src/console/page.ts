@@ -10,7 +10,7 @@ import type { ApiParts } from '../api/route.ts';
 import type { Config } from '../config.ts';
 import { dayAt } from '../database/time-zone.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
-import { isScope, type Scope } from '../security/scopes.ts';
+import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
 import { empty, problemBody } from './elements/facts.ts';
@@ -287,9 +287,11 @@ export async function sendError(
 ): Promise<FastifyReply> {
   const refusal = refusalOf(error);
   if (rejectionOf(error) === undefined) logRefusal(parts, error, refusal, request);
-  const [, scope = ''] = /scope="([\w:]+)/.exec(refusal.headers['www-authenticate'] ?? '') ?? [];
-  const detail = isScope(scope) && lacksScope('To do this', scope);
-  const problem = { ...problemOf(refusal), ...(detail && { detail }) };
+  const [scope] = refusal.lacks;
+  const problem = {
+    ...problemOf(refusal),
+    ...(scope !== undefined && { detail: lacksScope('To do this', scope) }),
+  };
   const { status, title } = problem;
   const retryAfter = refusal.headers['retry-after'];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);

@@ -11,17 +11,17 @@ const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
 /** Zeros, words and masks instead of an SSN. */
 const NO_SSN = /^(?:[0 -]+|\D+|[x*#• -]+\d{4})$/i;
 
-/** What says that neither choice is known or fits. */
+/** Words for a sex that is unknown, or is neither choice. */
 const NO_SEX =
   /^(?:x|u|o|nb|other|unknown|unspecified|undisclosed|non-?binary|not \w+|(?:decline|prefer) .+)$/i;
 
-/** Zeros, or the punctuation that is left of no number. */
+/** Zeros, or the punctuation of a number without its digits. */
 const NO_PHONE = /^[0 ()+./-]+$/;
 
 /** Spreadsheets mark a number that is stored as a text: `="0123"` and `'0123`. */
 const TEXT_MARK = /^="([^"]*)"$|^['’](?=\d+$)/;
 
-/** What databases and spreadsheets write for an empty date. */
+/** An empty date, as databases and spreadsheets write it. */
 const NO_DATE = /^(?:0{1,4}([/.-])0{1,2}\1(?:0{4}|0{1,2})|0|0?1\/0?0\/1900)$/;
 
 /** The contract accepts these in any form, so an accepted text may have lost its zeros. */

@@ -52,7 +52,7 @@ export async function* csvRecords(
 
 /** A format reads files in other forms, but no broken row and no PDF. */
 function isUnreadableByAny({ path, rule }: Problem): boolean {
-  return path !== '' || OTHER_FILES.some(([, what]) => rule === `${what}: ${SAVE_AS}`);
+  return path !== '' || OTHER_FILES.some((file) => file.rule === rule);
 }
 
 async function* recordsOf(
@@ -201,20 +201,20 @@ function idProblems(cells: readonly string[], { names, ids }: HeaderRow): readon
   return problems ?? NONE;
 }
 
-/** The first bytes of files that are no CSV. */
-const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
+/** The first bytes of files that are no CSV, and why they are refused. */
+const OTHER_FILES = [
   [Buffer.from([0x1f, 0x8b]), 'is compressed with gzip'],
   [Buffer.from('%PDF'), 'is a PDF'],
   [Buffer.from('<'), 'is HTML or XML'],
   [Buffer.from('{'), 'is JSON'],
   [Buffer.from('['), 'is JSON'],
-];
+].map(([first, what]) => ({ first: first as Buffer, rule: `${what}: ${SAVE_AS}` }));
 
 /** Throws UNREADABLE for content that is no text with columns. */
 export function refuseOtherFiles(head: Buffer): void {
   refuseWorkbook(head);
-  const what = OTHER_FILES.find(([first]) => head.indexOf(first) === 0)?.[1];
-  if (what !== undefined) throw unreadable('', `${what}: ${SAVE_AS}`);
+  const file = OTHER_FILES.find(({ first }) => head.indexOf(first) === 0);
+  if (file !== undefined) throw unreadable('', file.rule);
 }
 
 const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };

@@ -75,10 +75,10 @@ async function* inUtf8(content: AsyncIterable<Uint8Array>, form: TextForm): Asyn
   let before: Buffer = Buffer.alloc(0);
   let isFirst = true;
   // Old Macs end lines with a return only, and have an encoding of their own.
-  const has = { return: false, newLine: false };
+  const seen = { return: false, newLine: false };
   const noteEnds = (ascii: Buffer): void => {
-    has.return ||= ascii.includes('\r');
-    has.newLine ||= ascii.includes('\n');
+    seen.return ||= ascii.includes('\r');
+    seen.newLine ||= ascii.includes('\n');
   };
   for await (const part of whole) {
     const bytes: Buffer = Buffer.concat([before, part]);
@@ -103,7 +103,7 @@ async function* inUtf8(content: AsyncIterable<Uint8Array>, form: TextForm): Asyn
         continue;
       }
       form.encoding = encodingOf(bytes.subarray(at));
-      if (form.encoding !== 'utf-8' && has.return && !has.newLine)
+      if (form.encoding !== 'utf-8' && seen.return && !seen.newLine)
         throw unreadable('', `is in the encoding of old Macs: ${SAVE_AS}`);
     }
     decoder ??= new TextDecoder(form.encoding, { fatal: true });

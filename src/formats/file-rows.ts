@@ -47,7 +47,7 @@ export async function* fileRows(
     yield withErrors(row);
 }
 
-/** What a spreadsheet writes for a number or a date that is wider than its column. */
+/** A number or a date that is wider than its column, as a spreadsheet writes it. */
 const TOO_NARROW = /^#{3,}$/;
 const TOO_NARROW_RULE = 'was wider than its column: widen the column, and export the file again';
 

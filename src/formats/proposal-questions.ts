@@ -1,20 +1,11 @@
-/** What the columns of a file that no field is read from say about its rows, and only a person can decide. */
+/** Questions to a person who confirms a file format, from columns that no field is read from: other employers, and people who left. */
 import { folded } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { bareOf } from './csv.ts';
 
 const EMPLOYERS: ReadonlySet<string> = new Set([
-  ...[
-    'employer',
-    'employername',
-    'employerid',
-    'company',
-    'companyname',
-    'companycode',
-    'companyid',
-    'cocode',
-  ],
-  ...['client', 'clientname', 'clientid', 'legalentity', 'fein', 'ein'],
+  ...['employer', 'employername', 'employerid', 'company', 'companyname', 'companycode', 'companyid'],
+  ...['cocode', 'client', 'clientname', 'clientid', 'legalentity', 'fein', 'ein'],
 ]);
 
 const STATUSES: ReadonlySet<string> = new Set([
@@ -26,7 +17,7 @@ const HAS_LEFT = /^(?:t|term|termed|terminated|separated|inactive|resigned)$/;
 /** Bounds the values that are remembered. */
 const VALUES_MAX = 100;
 
-/** Returns what notes the rows of a file, and then asks. `isConfirmed`: whether a person has confirmed the column. */
+/** Returns an object that notes the rows of a file, and then has the questions. `isConfirmed`: whether a person has confirmed the column. */
 export function createQuestions(names: readonly string[], isConfirmed: (header: string) => boolean) {
   const hasTerminations = names.includes('termination_date');
   let employers: { path: string; index: number; values: Set<string> }[] = [];

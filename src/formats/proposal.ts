@@ -163,30 +163,21 @@ export function tried(
   const outside = format?.leave_out.find(({ reason }) => reason === OUTSIDE);
   const ids = unread.find((header) => folded(header) === 'employee');
   const hasIds = format?.columns.some(({ field }) => field === 'employee_id');
-  const otherColumn = ({ path, rule }: Problem) => {
+  /** Returns the rule of a problem with what the file shows about it. */
+  const ruleOf = ({ path, rule }: Problem): string => {
     const field = path.replace(/^\w+\[\d+\]\./, '');
-    return rule.startsWith('must be one of') && unread.find((name) => usualMatch(name, [field]) !== null);
+    const column = rule.startsWith('must be one of') && unread.find((name) => usualMatch(name, [field]));
+    if (typeof column === 'string') return `${rule}. Perhaps the column "${column}" has it`;
+    if (ids !== undefined && hasIds === false && path.endsWith('employee_id'))
+      return `${rule}: if "${ids}" has IDs, and no names, give it this field`;
+    if (repairs.rows === 0 && outside !== undefined && rule === NO_ROWS)
+      return `${rule}: all rows are left out, because "${outside.header}" has none of the employer's payroll codes. Set the codes, or give the column another field`;
+    if (rule !== MISSING_COLUMN) return rule;
+    if (constants.some((name) => name === path))
+      return `${rule}, which a constant of the file format can replace`;
+    if (whole === undefined || !/^(?:first|last)_name$/.test(path)) return rule;
+    return `${rule}: "${whole}" has whole names, so add the first and the last name to the export as columns of their own`;
   };
-  const named = problems.map((problem) => {
-    const other = otherColumn(problem);
-    if (typeof other === 'string')
-      return { ...problem, rule: `${problem.rule}. Perhaps the column "${other}" has it` };
-    if (ids !== undefined && hasIds === false && problem.path.endsWith('employee_id'))
-      return { ...problem, rule: `${problem.rule}: if "${ids}" has IDs, and no names, give it this field` };
-    if (repairs.rows === 0 && outside !== undefined && problem.rule === NO_ROWS)
-      return {
-        ...problem,
-        rule: `${NO_ROWS}: all rows are left out, because "${outside.header}" has none of the employer's payroll codes. Set the codes, or give the column another field`,
-      };
-    if (problem.rule !== MISSING_COLUMN) return problem;
-    if (constants.some((field) => field === problem.path))
-      return { ...problem, rule: `${MISSING_COLUMN}, which a constant of the file format can replace` };
-    if (whole === undefined || !/^(?:first|last)_name$/.test(problem.path)) return problem;
-    return {
-      ...problem,
-      rule: `${MISSING_COLUMN}: "${whole}" has whole names, so add the first and the last name to the export as columns of their own`,
-    };
-  });
   const fields = format?.columns.flatMap(({ field }) => field ?? []);
   const questions = [...proposal.questions(), ...(fields === undefined ? [] : (problemsOf?.(fields) ?? []))];
   const count = problem_count + questions.length;
@@ -195,7 +186,7 @@ export function tried(
     unread,
     valid: count === 0,
     problem_count: count,
-    problems: [...questions, ...named],
+    problems: [...questions, ...problems.map((problem) => ({ ...problem, rule: ruleOf(problem) }))],
     repairs,
   };
 }

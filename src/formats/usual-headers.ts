@@ -130,7 +130,7 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
   return matchOf(bare, personal, words, QUALIFIED) ?? matchOf(withoutAddress, personal, words, QUALIFIED);
 }
 
-/** What a header adds about its values: `Birth Date (MM/DD/YYYY)`. Other words, such as `(Spouse)`, change its meaning. */
+/** A note on how to write the values: `Birth Date (MM/DD/YYYY)`. Other words, such as `(Spouse)`, change the meaning of a header. */
 const HOW_TO_WRITE =
   /\((?:(?:(?:mm?|dd?|yy(?:yy)?)[/. -]?){3}|m\/f|f\/m|ft\/pt|required|optional|self-id)\)$/i;
 

@@ -117,7 +117,7 @@ test("payroll's list of deductions is proposed, confirmed and imported without e
   t.match(other, { status: 409 }, 'the prefix is fixed once a file was read');
 });
 
-test('a proposal says what only a person can decide', async (t, running) => {
+test('a proposal names the questions that only a person can decide', async (t, running) => {
   const monthly = await propose(
     running,
     'Employee ID,Coverage,Monthly Employee Cost,Monthly Employer Cost,Frequency,Tax\n1,Medical,150,350,Biweekly,Pre-Tax\n',

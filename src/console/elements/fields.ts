@@ -22,7 +22,7 @@ export type Field = {
   readonly rule?: string;
   readonly required?: boolean;
   /** `datetime-local` is UTC. The page's script shows it, and sends it, from the local time. */
-  readonly type?: 'text' | 'date' | 'datetime-local' | 'hidden';
+  readonly type?: 'text' | 'date' | 'datetime-local';
   readonly size?: number;
   readonly rows?: number;
   readonly suggestions?: readonly string[];
@@ -50,7 +50,6 @@ export function field(spec: Field): Html {
     'aria-describedby': describedBy(spec),
     'aria-invalid': problems.length > 0 ? 'true' : undefined,
   };
-  if (type === 'hidden') return html`<input type="hidden" name=${name} value=${value} />`;
   if (choices?.some(({ hint }) => hint !== undefined)) return radioButtons(spec, choices);
   const isTime = type === 'datetime-local';
   const text =

@@ -73,10 +73,9 @@ export function filtersIn(query: Query, filters: readonly Filter[]): Readonly<Re
 }
 
 export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
-  return filters.map((filter) => {
+  return filters.flatMap((filter) => {
     // An employee is found by name, which must be in no address.
-    if (filter.name === EMPLOYEE_FILTER.name)
-      return field({ ...filter, type: 'hidden', value: query[filter.name] ?? '' });
+    if (filter.name === EMPLOYEE_FILTER.name) return hiddenFields({ [filter.name]: query[filter.name] });
     const none = filter.required ? { value: '', label: '' } : ANY;
     const choices = filter.choices && [none, ...filter.choices];
     return field({ ...filter, value: query[filter.name] ?? '', ...(choices && { choices }) });
@@ -85,13 +84,8 @@ export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
 
 /** Renders the filters of a list; their values are in the page's address, so a filtered list can be bookmarked. */
 export function filterForm(path: string, query: Query, filters: readonly Filter[]): Html {
-  const kept = {
-    run: query.run,
-    ...filtersIn(
-      query,
-      filters.filter(({ required }) => required),
-    ),
-  };
+  const required = filters.filter((filter) => filter.required);
+  const kept = { run: query.run, ...filtersIn(query, required) };
   const isFiltered = filters.some(({ name, required }) => !required && query[name] !== undefined);
   return html`
     <form class="fields" method="get" action=${path} role="search" aria-label="Filters">

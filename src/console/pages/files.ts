@@ -141,16 +141,16 @@ function sourceOf({ repairs }: Proposal): string {
 /** Renders the next step with the chosen file, a check or a comparison, which starts without a click. */
 function confirmed({ employer_id, kind, use, run }: FileOf): Html {
   const done = html`<p class="done" role="status">Your files are now read this way. Nothing of this file is saved yet.</p>`;
-  const [path, label] = nextOf();
-  return html`${done}${path !== null && html`<div class="actions">${sendFile(path, label, { isAtOnce: true })}</div>`}`;
+  const next = nextOf();
+  return html`${done}${next !== null && html`<div class="actions">${sendFile(...next, { isAtOnce: true })}</div>`}`;
 
-  function nextOf(): readonly [path: string | null, label: string] {
+  function nextOf(): readonly [path: string, label: string] | null {
     if (use === 'audit' && run !== undefined) return [runPath(run, '/audit'), 'Compare'];
     if (use === 'taken' && run !== undefined) return [runPath(run, '/taken/check'), 'Check the file'];
     if (use !== undefined) return [cutOverPath(employer_id, use), 'Compare'];
     if (kind === 'census') return [`${censusPath(employer_id)}/check`, 'Check the file'];
     if (kind === 'deductions') return [filePath({ employer_id, kind }, '/check'), 'Check the file'];
-    return [null, ''];
+    return null;
   }
 }
 

@@ -43,7 +43,7 @@ export function deductionPages({ page, action }: Console): void {
     const call = api.perform(assignDeduction, { body });
     const { problem } = await attempt(call, 400, 404, 409, 422);
     if (problem === undefined) return { go: address(path, { saved: 'true' }) };
-    return assignmentForm(path, await employersOf(act, employee_id), form, problem);
+    return assignmentForm(path, await employersToChoose(act, employee_id), form, problem);
   });
 
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
@@ -199,10 +199,10 @@ function specsOf(choices: readonly Choice[]): Specs {
 async function assignmentPart(visit: Visit, path: string, employee_id: string): Promise<Html> {
   if (!visit.may('runs:write'))
     return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
-  return assignmentForm(path, await employersOf(visit, employee_id), { employee_id });
+  return assignmentForm(path, await employersToChoose(visit, employee_id), { employee_id });
 }
 
-async function employersOf(visit: Visit, employee_id: string): Promise<Choice[]> {
+async function employersToChoose(visit: Visit, employee_id: string): Promise<Choice[]> {
   const employee = await dataOrNull(visit.api.perform(getEmployee, { params: { employee_id } }));
   return employerChoices(visit, employee?.employments.map(({ employer_id }) => employer_id) ?? []);
 }

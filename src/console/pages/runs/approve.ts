@@ -20,7 +20,7 @@ import { outlineOf } from './run.ts';
 import { stateOf, voidApprovalOf } from './state.ts';
 import { voidedAmounts } from './void.ts';
 
-const APPROVE: Step = { verb: 'approve', done: 'approved', confirm: confirmation };
+const APPROVE: Step = { verb: 'approve', confirm: confirmation };
 
 export function approvalPages({ page, part, action, button }: Console): void {
   const scope = 'runs:approve';

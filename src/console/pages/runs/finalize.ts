@@ -66,10 +66,9 @@ export function finalizePages({ page, part, action, button }: Console): void {
   button('/runs/:run_id/delete', deletePayrollRun, ({ run_id }) => address('/runs', { deleted: run_id }));
 }
 
-/** What a person does with a run on a page that shows it first: its words, and the form, or why the user may not. */
+/** What a person does with a run on a page that shows it first: its verb, and the form, or why the user may not. */
 export type Step = {
   readonly verb: 'finalize' | 'approve';
-  readonly done: 'finalized' | 'approved';
   confirm(
     visit: Visit | Act,
     shown: { run: ComputedRun; readiness: RunReadiness },
@@ -78,7 +77,7 @@ export type Step = {
   ): Promise<Html>;
 };
 
-const FINALIZE: Step = { verb: 'finalize', done: 'finalized', confirm: confirmation };
+const FINALIZE: Step = { verb: 'finalize', confirm: confirmation };
 
 /** Shows the run as it is now. `typed`: what the user saw before, and the reason. */
 export async function review(
@@ -96,10 +95,10 @@ export async function review(
   }
   const readiness = await api.perform(getPayrollRunReadiness);
   const wasRejected = problem?.status === 412;
-  const isOther = step === FINALIZE && typed.etag !== undefined && typed.etag.split('.')[0] !== run.etag;
-  const hasChanged = wasRejected || isOther;
+  const isStale = step === FINALIZE && typed.etag !== undefined && typed.etag.split('.')[0] !== run.etag;
+  const hasChanged = wasRejected || isStale;
   const whatHappened = wasRejected
-    ? `The run changed since it was reviewed. Nothing was ${step.done}.`
+    ? `The run changed since it was reviewed. Nothing was ${step.verb}d.`
     : 'The run changed since you opened it.';
   return html`
     <div id="review">

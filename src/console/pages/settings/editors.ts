@@ -1,5 +1,4 @@
 /** Edits the payroll codes and the payroll policy of an employer. */
-
 import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
 import {
   listLinesOfCoverage,
