@@ -7,7 +7,7 @@ export type { components, paths, webhooks } from './client-types.ts';
 /** A response or a body by its name in the reference: `Schemas['Deduction']`. */
 export type Schemas = components['schemas'];
 
-/** Problem details (RFC 9457): `error` of every call that fails. */
+/** Problem details (RFC 9457): `error` of every call that fails. `type` is `about:blank` if a proxy or another server refused it. */
 export type Problem = Schemas['Problem'];
 
 /** What the sidecar sends to `NOTIFY_URL`: its `type` decides what its `data` has. */
@@ -30,7 +30,7 @@ export type ClientOptions = {
  * does. For CSV pass `headers: { accept: 'text/csv' }` and `parseAs: 'text'`; a text is sent unchanged with its `content-type`.
  */
 export function createClient({ baseUrl, token, fetch }: ClientOptions): Client {
-  return createFetchClient({
+  const client: Client = createFetchClient({
     baseUrl,
     headers: { accept: 'application/json', authorization: `Bearer ${token}` },
     // Every JSON body of the API is an object or a list, so a text is CSV or NDJSON, which must not be quoted.
@@ -39,4 +39,23 @@ export function createClient({ baseUrl, token, fetch }: ClientOptions): Client {
     redirect: 'error',
     ...(fetch && { fetch }),
   });
+  client.use({ onResponse: ({ response }) => withProblem(response) });
+  return client;
+}
+
+/** Returns a problem in place of a failed response without one: its text, or no body at all, would not be a `Problem`. */
+function withProblem(response: Response): Response | undefined {
+  const { status, statusText } = response;
+  if (status < 400 || response.headers.get('content-type')?.startsWith('application/problem+json')) return;
+  const problem: Problem = {
+    type: 'about:blank',
+    title: statusText || `HTTP ${status}`,
+    status,
+    detail: 'The response has no problem details: a proxy or another server may have sent it.',
+  };
+  void response.body?.cancel();
+  const headers = new Headers(response.headers);
+  headers.set('content-type', 'application/problem+json');
+  headers.delete('content-length');
+  return new Response(JSON.stringify(problem), { status, statusText, headers });
 }

@@ -96,15 +96,16 @@ export function makeNotification<T extends NotificationType>(
 }
 
 /**
- * Returns a notification that the sidecar sent, from the exact text of its body. Throws if no secret signed it, or if it is
- * more than 5 minutes old.
+ * Returns a notification that the sidecar sent, from its headers (Node's or of a Fetch API request) and the exact text of its
+ * body. Throws if no secret signed it, or if it is more than 5 minutes old.
  */
 export function verifyNotification(
   secrets: string | readonly string[],
-  headers: Readonly<Record<string, string | string[] | undefined>>,
+  headers: Headers | Readonly<Record<string, string | string[] | undefined>>,
   body: string,
 ): Notification {
-  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const named = Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
   const [secret, ...others] = [secrets].flat();
   if (secret === undefined) throw new Error('verifyNotification needs a secret');
   try {

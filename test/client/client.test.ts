@@ -65,6 +65,23 @@ t.test('a redirect is not followed, because it would send the token elsewhere', 
   t.strictSame(asked, ['/v1/readiness']);
 });
 
+t.test('a refusal by a proxy is a problem too, even without a body', async (t) => {
+  const refusals = [
+    [503, { 'content-length': '0', 'retry-after': '7' }, ''],
+    [404, { 'content-type': 'text/html' }, '<html>Not here</html>'],
+    [500, { 'content-type': 'application/json' }, '{"message":"no"}'],
+  ] as const;
+  for (const [status, headers, body] of refusals) {
+    const fetch = async () => new Response(body, { status, headers });
+    const client = createClient({ baseUrl: 'http://sidecar.example', token: 'a-token', fetch });
+    const params = { path: { run_id: 'r1' } };
+    const { data, error, response } = await client.DELETE('/v1/payroll-runs/{run_id}', { params });
+    t.equal(data, undefined);
+    t.match(error, { type: 'about:blank', title: `HTTP ${status}`, status, detail: String });
+    t.equal(response.headers.get('retry-after'), status === 503 ? '7' : null);
+  }
+});
+
 t.test('a given fetch replaces the fetch of the runtime', async (t) => {
   const seen: Request[] = [];
   const client = createClient({

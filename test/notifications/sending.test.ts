@@ -45,6 +45,7 @@ t.test('a receiver verifies with either secret of a rotation, and no other', asy
   for (const secret of [old, fresh, [fresh, old]]) {
     t.strictSame(verifyNotification(secret, headers, body), notification);
   }
+  t.strictSame(verifyNotification(fresh, new Headers(headers), body), notification, 'of a Fetch API request');
   t.throws(() => verifyNotification(webhookSecret(40), headers, body));
   t.throws(() => verifyNotification(old, headers, `${body} `));
 });
