@@ -1,10 +1,11 @@
 /** Audit records: who did what, newest first, and what an action changed in the settings of an employer. */
 import type { ResultOf, RowOf } from '../../api/operation.ts';
 import { getAuditHead, getAuditRecord, listAuditRecords } from '../../api/operations/audit.ts';
+import { ACTION_NAMES } from '../../security/audit.ts';
 import { empty, facts } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { actorName, count, counted, dayText, instant, plain } from '../elements/format.ts';
-import { ACTION_NAMES, actionName, RECORD_COLUMNS, reasonOf } from '../elements/history.ts';
+import { actionName, RECORD_COLUMNS, reasonOf } from '../elements/history.ts';
 import { address, employeeOf, employerLink, named, runLink } from '../elements/links.ts';
 import { EMPLOYEE_FILTER, type Filter, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
