@@ -7,8 +7,8 @@ import { getReadiness } from '../../api/operations/readiness.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';
-import { live, problemBody, state, type Tone } from '../elements/facts.ts';
-import { age, count, counted, instant } from '../elements/format.ts';
+import { facts, live, problemBody, state } from '../elements/facts.ts';
+import { age, count, counted, instant, since } from '../elements/format.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Page, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
@@ -48,9 +48,8 @@ async function operations(visit: Visit): Promise<Page> {
   const shown = html`
     ${hasNoEvents && firstSteps(isEmpty)}
     ${part('Readiness', readiness, (report) => readinessCard(report, visit, isEmpty))}
-    ${part('Activity', activity, (counts) => numbers(counts, visit))}
+    ${part('Activity', activity, (counts) => activityCard(counts, visit))}
     ${activity?.data && charts(activity.data)}
-    ${may('metrics:read') && html`<p class="links"><a href="/notifications">Notifications of the payroll system</a></p>`}
     ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
   `;
   return { title: 'Operations', body: live({ id: 'operations', path: '/operations' }, shown) };
@@ -86,8 +85,13 @@ function firstSteps(isEmpty: boolean): Html {
 /** An installation without data passes every check but is not ready for payroll. */
 function readinessCard(readiness: ResultOf<typeof getReadiness>, visit: Visit, isEmpty: boolean): Html {
   const noData = 'No event and no census has arrived, so there is nothing to run payroll from.';
+  const failed = readiness.checks.filter(({ result }) => result === 'fail').length;
   const [title, explanation, tone] = !readiness.ready
-    ? ['Not ready', 'Fix these before you run payroll.', 'bad']
+    ? [
+        `Not ready: ${counted(failed, 'check fails', 'checks fail')}`,
+        'Payroll runs that depend on a failed check cannot be finalized before it is fixed or accepted. Warnings do not stop a run.',
+        'bad',
+      ]
     : isEmpty
       ? ['No data yet', noData, 'plain']
       : ['Ready', 'Payroll runs can use the ledger.', 'good'];
@@ -100,76 +104,71 @@ function readinessCard(readiness: ResultOf<typeof getReadiness>, visit: Visit, i
   `;
 }
 
-/** One figure of the page, with lines below it. Those that are null or false are left out. */
-type Card = readonly [title: string, figure: Content, lines: readonly Content[], tone?: Tone | undefined];
-
-function numbers(activity: Activity, visit: Visit): Html {
+/** What arrives, what waits and what is sent. The readiness above names what to fix. */
+function activityCard(activity: Activity, visit: Visit): Html {
   const { now, may } = visit;
-  const { events, requests } = activity;
+  const { events, requests, position, database_bytes, disk_free_bytes } = activity;
   const { last_received_at: last, oldest_pending_at: oldest, pending, quarantined, conflicts } = events;
-  const toEvents = (isShown: boolean, path: string, text = 'Show all') =>
-    isShown && may('events:read') && html`<a href=${path}>${text}</a>`;
-  const oldestOf = (at: string | null) => at !== null && `oldest ${age(at, now)}`;
-  const bad = (isBad: boolean) => (isBad ? 'bad' : undefined);
-  const cards: Card[] = [
-    [
-      'Last event',
-      last === null ? 'none yet' : age(last, now),
-      [last !== null && instant(last), toEvents(true, '/events', 'All events')],
-    ],
-    [
-      'Pending events',
-      atLeast(pending),
-      [oldestOf(oldest), toEvents(pending > 0, '/events?state=pending')],
-      bad(isOlder(oldest, LATE_MS, now)),
-    ],
-    [
-      'Quarantined events',
-      atLeast(quarantined),
-      [toEvents(quarantined > 0, QUARANTINED)],
-      bad(quarantined > 0),
-    ],
-    [
-      'Event conflicts',
-      atLeast(conflicts),
-      [toEvents(conflicts > 0, '/events?conflict=true')],
-      bad(conflicts > 0),
-    ],
-    [
-      'Outbox',
-      `${atLeast(requests.pending + requests.sending)} waiting`,
-      [
-        `${atLeast(requests.held)} held, ${atLeast(requests.rejected)} rejected`,
-        oldestOf(requests.oldest_unfinished_at),
-        may('changes:read') && html`<a href="/changes">Changes</a>`,
-        may('census:read') && html`<a href="/census">Censuses</a>`,
-      ],
-      bad(requests.held + requests.rejected > 0),
-    ],
-    ['Sending', ...sending(activity, now)],
-    [
-      'Ledger',
-      `position ${count(activity.position)}`,
-      [`Database size ${count(Math.round(activity.database_bytes / MEGABYTE))} MB`],
-    ],
-  ];
+  const { oldest_unfinished_at: unfinished, held, rejected } = requests;
+  const link = (isShown: boolean, path: string, text: string) =>
+    isShown && html` <a href=${path}>${text}</a>`;
+  const toEvents = (number: number, path: string, text: string) =>
+    link(number > 0 && may('events:read'), path, text);
+  const oldestOf = (at: string | null) =>
+    at !== null && html` <span class="soft">${`oldest ${age(at, now)}`}</span>`;
   return html`
-    <section aria-labelledby="numbers-title">
-      <h2 id="numbers-title" class="hidden-label">Activity</h2>
-      <div class="cards numbers">${cards.map(card)}</div>
+    <section class="card" aria-labelledby="activity-title">
+      <h2 id="activity-title">Activity</h2>
+      ${facts([
+        ['Last event', [last === null ? 'none yet' : since(last, now), toEvents(1, '/events', 'All events')]],
+        [
+          'Pending events',
+          [
+            figure(pending, isOlder(oldest, LATE_MS, now)),
+            oldestOf(oldest),
+            toEvents(pending, '/events?state=pending', 'Show pending events'),
+          ],
+        ],
+        [
+          'Quarantined events',
+          [figure(quarantined), toEvents(quarantined, QUARANTINED, 'Decide about quarantined events')],
+        ],
+        [
+          'Event conflicts',
+          [figure(conflicts), toEvents(conflicts, '/events?conflict=true', 'Compare the bodies')],
+        ],
+        ['Sending', sending(activity, now)],
+        ['Requests waiting', [atLeast(requests.pending + requests.sending), oldestOf(unfinished)]],
+        ['Requests held', figure(held)],
+        [
+          'Requests rejected',
+          [
+            figure(rejected),
+            link(may('changes:read'), '/changes', 'Changes'),
+            link(may('census:read'), '/census', 'Censuses'),
+          ],
+        ],
+        ['Notifications', html`<a href="/notifications">Notifications of the payroll system</a>`],
+        ['Ledger', `position ${count(position)}`],
+        [
+          'Database',
+          [
+            megabytes(database_bytes),
+            disk_free_bytes !== null && `, ${megabytes(disk_free_bytes)} free on its disk`,
+          ],
+        ],
+      ])}
     </section>
   `;
 }
 
-function card([title, figure, lines, tone = 'plain']: Card): Html {
-  const shown = lines.filter((line) => line !== null && line !== false);
-  return html`
-    <div class=${`card ${tone}`}>
-      <h3>${title}</h3>
-      <p class="figure">${figure}</p>
-      ${shown.map((line) => html`<p class="hint">${line}</p>`)}
-    </div>
-  `;
+/** Renders a number, marked if it should be zero. */
+function figure(number: number, isBad = number > 0): Content {
+  return isBad ? state(atLeast(number), 'bad') : atLeast(number);
+}
+
+function megabytes(bytes: number): string {
+  return `${count(Math.round(bytes / MEGABYTE))} MB`;
 }
 
 function isOlder(at: string | null, ms: number, now: Date): boolean {
@@ -177,28 +176,26 @@ function isOlder(at: string | null, ms: number, now: Date): boolean {
 }
 
 /** Shows whether requests reach the service. While it does not respond, sending is active, and they wait. */
-function sending(
-  { circuit_breaker, sending_off_since: off, requests }: Activity,
-  now: Date,
-): [Html, Content[], Tone?] {
-  if (off !== null) return [state('off'), ['A pilot: nothing is sent.', instant(off)], 'warn'];
+function sending({ circuit_breaker, sending_off_since: off, requests }: Activity, now: Date): Content {
+  if (off !== null) return [state('off', 'warn'), ' A pilot: nothing is sent since ', instant(off), '.'];
   const { state: current, reason, paused_at } = circuit_breaker;
-  if (current === 'paused') return [state(current), [reason, paused_at && instant(paused_at)], 'bad'];
+  if (current === 'paused')
+    return [state(current), ` ${reason} `, paused_at !== null && since(paused_at, now)];
   const { oldest_unfinished_at: oldest } = requests;
-  if (oldest === null || !isOlder(oldest, DELAYED_MS, now)) return [state(current), []];
-  const wait = `A request was queued ${age(oldest, now)} and is not delivered. The benefits service may not be reachable.`;
-  return [state('delayed', 'bad'), [wait], 'bad'];
+  if (oldest === null || !isOlder(oldest, DELAYED_MS, now)) return state(current);
+  const wait = ` A request was queued ${age(oldest, now)} and is not delivered. The benefits service may not be reachable.`;
+  return [state('delayed', 'bad'), wait];
 }
 
 function atLeast(number: number): string {
   return number >= COUNTED_AT_MOST ? `${count(COUNTED_AT_MOST)} or more` : count(number);
 }
 
-function charts({ minutes, counted_since: since }: Activity): Html {
+function charts({ minutes, counted_since }: Activity): Html {
   const at = minutes.map((minute) => minute.at);
   const acknowledged = minutes.map((minute) => minute.acknowledged);
   // Minutes before the process started have no counts.
-  const hasStarted = at[0] !== undefined && since > at[0];
+  const hasStarted = at[0] !== undefined && counted_since > at[0];
   const period = hasStarted ? 'since the sidecar started' : 'in the last hour';
   const sum = acknowledged.reduce((total, number) => total + number, 0);
   const [slowest] = minutes.toSorted((a, b) => (b.slowest_ms ?? -1) - (a.slowest_ms ?? -1));
