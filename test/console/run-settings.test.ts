@@ -74,6 +74,12 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   await page.getByLabel('Code, row 6').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'the input is kept');
   t.equal(await line(4), 'medical employee', 'a pasted row replaces the suggested one without a code');
+  await page.getByText('3 rows added below. Nothing is saved yet.').waitFor();
+  const wrong = page.getByRole('alert').filter({ hasText: 'Fix these fields first' });
+  t.match(await wrong.getByRole('listitem').allTextContents(), [
+    'Row 6, Line of coverage is unknown: choose one',
+    'Row 6, Paid by is required: choose one',
+  ]);
   t.equal(await page.getByLabel('Line of coverage, row 6').getAttribute('aria-invalid'), 'true');
   await click(page, 'Remove row 6');
   await page.getByLabel('Code, row 6').waitFor({ state: 'detached' });
@@ -87,7 +93,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   await click(page, 'Remove row 1');
   await page.getByLabel('Code, row 5').waitFor({ state: 'detached' });
   t.equal(await line(1), 'dental employer', 'suggested rows without a code stay');
-  await page.getByText('Adds 2: Medical, Pre-tax, MED1; HSA, Employer, HSA9, Deposit.').waitFor();
+  await page.getByText('Adds 2: Medical, Pre-tax, Employee, MED1; HSA, Employer, HSA9, Deposit.').waitFor();
   await page.getByLabel('Code, row 1').press('Enter');
   await page.getByText('Saved.').waitFor();
   t.match(await codesOf(stage), [

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import { isDay } from '../../contract/instant.ts';
 import { folded, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -16,7 +17,7 @@ import {
   problemSummary,
   ruleText,
 } from './fields.ts';
-import { capitalized, count } from './format.ts';
+import { capitalized, count, counted, dayText } from './format.ts';
 import type { Query } from './links.ts';
 
 type Row = Readonly<Record<string, string | null>>;
@@ -43,6 +44,8 @@ export type RowList = {
 };
 type Shown = {
   readonly rows: readonly Row[];
+  /** How many rows were added, which are not saved yet. */
+  readonly added?: number;
   /** Where the focus goes after a button was pressed: the name of a field, or the value of a button. */
   readonly focus?: string;
 };
@@ -77,7 +80,7 @@ export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'sa
     const kept = known.filter((row) => !isFilledBy(added, row, list));
     const rows = bounded([...kept, ...added], list);
     const focus = added.length === 0 ? 'add' : inputName(kept.length, list.columns[0]?.name ?? '');
-    return { do: 'show', rows, focus };
+    return { do: 'show', rows, focus, ...(isPasted && { added: added.length }) };
   }
   const came = numbersOf(form).filter((number) => form[inputName(number, SHOWN)] !== undefined);
   if (form[ROWS_SHOWN] !== String(came.length)) {
@@ -159,6 +162,29 @@ export function placeOfRow(index: number, name: string | undefined, { columns }:
   return { id: inputName(index, name), label: `Row ${index + 1}, ${title}` };
 }
 
+/** Returns the place of a field of a row. */
+function placeOfInput(id: string, list: RowList): Place | null {
+  const [, index, name] = /^row-(\d+)-(\w+)$/.exec(id) ?? [];
+  return index === undefined ? null : placeOfRow(Number(index), name, list);
+}
+
+/** Returns the words that no choice means, and the choices that are missing: they are marked before the list is saved. */
+function wrongCellsOf({ columns, key, needs }: RowList, rows: readonly Row[]): Problem[] {
+  return rows.flatMap((row, index) => {
+    if (needs !== undefined && row[needs] == null) return [];
+    return columns.flatMap(({ name, kind, choices = [] }) => {
+      const value = row[name] ?? '';
+      if (kind !== 'select' || choices.some((choice) => choice.value === value)) return [];
+      if (value === '' && !key.includes(name)) return [];
+      const rule = `${value === '' ? 'is required' : 'is unknown'}: choose one`;
+      return [{ path: inputName(index, name), rule }];
+    });
+  });
+}
+
+/** What is wrong before a list is saved. */
+const UNSAVED: ProblemDetails = { type: '', title: '', status: 400 };
+
 export type Edited = Shown & {
   /** The hash of the list that the form was loaded from. */
   readonly loaded: string;
@@ -181,10 +207,21 @@ type Wrong = (id: string) => readonly Problem[];
 /** Renders the form. The return key presses its first button, so a hidden one that saves comes first. */
 export function editor(list: RowList, edited: Edited, around: Around): Html {
   const { id, path, what, explanation } = list;
-  const { loaded, problem, current } = edited;
+  const { loaded, problem, current, added } = edited;
   const { saved, hidden, back, placeOf, fields, more } = around;
+  const wrongCells = wrongCellsOf(list, edited.rows);
+  const placeIn = (at: string) => placeOf(at) ?? placeOfInput(at, list);
+  const { errors: all = [], error_count = all.length } = problem ?? {};
+  const marked = new Set<string | undefined>(wrongCells.map((cell) => cell.path));
+  const errors = [...wrongCells, ...all.filter((error) => !marked.has(placeIn(error.path)?.id))];
+  const summarized = {
+    ...UNSAVED,
+    ...problem,
+    errors,
+    error_count: errors.length + error_count - all.length,
+  };
   // Long lists look up the problems of every field.
-  const placed = Map.groupBy(problem?.errors ?? [], (error) => placeOf(error.path)?.id);
+  const placed = Map.groupBy(errors, (error) => placeIn(error.path)?.id);
   const wrong: Wrong = (at) => (placed.get(at) ?? []).map(({ rule }) => ({ path: at, rule }));
   const changedMeanwhile = html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
@@ -197,11 +234,12 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
   return html`
     <form id=${id} novalidate hx-post=${path} hx-target="this" hx-swap="outerHTML">
       <button type="submit" class="hidden-label" name="do" value="save" tabindex="-1" aria-hidden="true">Save</button>
-      ${problem !== undefined && problemSummary(problem, placeOf)}
+      ${(problem !== undefined || errors.length > 0) && problemSummary(summarized, placeIn)}
       ${current !== undefined && changedMeanwhile}
       <p>${explanation}</p>
       ${hiddenFields({ ...hidden, loaded })}
       ${fields?.(wrong)}
+      ${added !== undefined && html`<p role="status"><strong>${`${counted(added, 'row')} added below. Nothing is saved yet.`}</strong></p>`}
       ${rowTable(list, edited, wrong)}
       ${preview(id, `${path}/preview`, changesOf(list, saved, edited.rows))}
       <div class="actions">
@@ -260,10 +298,7 @@ function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: W
   const id = inputName(index, name);
   const value = rows[index]?.[name] ?? '';
   const isKnown = choices.some((choice) => choice.value === value);
-  const isUnknown = kind === 'select' && !isKnown && value !== '';
-  const reported = wrong(id);
-  // Pasted rows may have words that no choice means. They are marked before the list is saved.
-  const problems = isUnknown && reported.length === 0 ? [{ path: id, rule: 'is unknown' }] : reported;
+  const problems = wrong(id);
   const isWrong = problems.length > 0;
   const isDate = kind === 'date';
   const attributes = {
@@ -290,11 +325,12 @@ const CHANGES_SHOWN = 12;
 
 export function changesOf(list: RowList, saved: readonly Row[], rows: readonly Row[]): Html {
   const { columns, key, what } = list;
-  // An empty cell means the first choice.
-  const shown = (row: Row, { name, choices: [first, ...others] = [] }: RowColumn): string => {
+  // An empty cell means the first choice, which is left out unless it identifies the row.
+  const shown = (row: Row, { name, kind, choices: [first, ...others] = [] }: RowColumn): string => {
     const value = row[name] ?? '';
-    if (value === '' || value === first?.value) return '';
-    return others.find((choice) => choice.value === value)?.label ?? value;
+    if (value === '' || (value === first?.value && !key.includes(name))) return '';
+    if (kind === 'date' && isDay(value)) return dayText(value);
+    return [first, ...others].find((choice) => choice?.value === value)?.label ?? value;
   };
   const keyIn = (row: Row) =>
     JSON.stringify(columns.filter(({ name }) => key.includes(name)).map((column) => shown(row, column)));
