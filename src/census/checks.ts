@@ -24,7 +24,7 @@ type Stalled = Pick<Selectable<CensusSyncTable>, 'state' | 'problem_count'>;
 /** Returns what to do about a sync that waits, failed or is overdue. */
 function adviceFor({ state, problem_count }: Stalled): string {
   if (state === 'waiting') return 'Waiting: stage a fresh census.';
-  if (state === 'held') return `Held: ${CENSUS_HELD.advice}`;
+  if (state === 'held') return 'Held: check the census, then release it or stage another one.';
   if (state === 'failed') {
     return problem_count > 0
       ? 'Failed: correct the rows that the sync names, and stage the census again.'
@@ -87,7 +87,7 @@ export const CENSUS_HELD: Check<Db, Question, Found & { hold: CensusHold }> = {
     return `${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`;
   },
   advice:
-    "The service may treat employees whom a census lacks as terminated, and those whom it names as its employer's. Check the census: release it if it is right, else stage the right one.",
+    'The service may treat employees whom a census lacks as terminated, and employees whom it lists as working for its employer. Check the census.',
   passed: 'No census is held.',
   fixed: {
     at: 'census',

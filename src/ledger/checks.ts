@@ -16,7 +16,7 @@ import { withHidden } from './visibility.ts';
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
 export type LedgerQuestion = Question & { employeeSets?: EmployeeSets | undefined };
 
-export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
+export const EMPLOYED_TWICE: Check<Db, LedgerQuestion, Found & { line: string }> = {
   id: 'employees-with-two-employers',
   title: 'Employees with two employers have unassigned deductions',
   severity: 'fail',
@@ -29,7 +29,8 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
     const shown = await withHidden(db, concerned, viewer);
     return shown.map((deduction) => ({ ...deduction, result: 'fail' }));
   },
-  text: ({ employee_id, deduction_id }) => `${employee_id}: deduction ${deduction_id}`,
+  text: ({ employee_id, deduction_id, line }) =>
+    `${employee_id}: ${line.replaceAll('_', ' ')}, deduction ${deduction_id}`,
   advice:
     'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If they are two people with one ID, give one of them another ID in the census.',
   passed: 'Every deduction of an employee with two employers is assigned to one where the employee works.',
@@ -157,7 +158,7 @@ export async function activeTwice(
   return active.slice(0, limit);
 }
 
-type UnassignedDeduction = { employee_id: string; deduction_id: string };
+type UnassignedDeduction = { employee_id: string; deduction_id: string; line: string };
 
 /**
  * Returns the first deductions that are in effect on a day and that no run takes: of employees who are active with two
@@ -176,10 +177,10 @@ async function unassignedDeductions(
     const working = [...employers]
       .filter(([, active]) => active.length >= employersAtLeast)
       .map(([id]) => id);
-    for (const { employee_id, deduction_id, assigned } of await deductionsOn(db, working, day)) {
-      const active = employers.get(employee_id) ?? [];
+    for (const { assigned, ...deduction } of await deductionsOn(db, working, day)) {
+      const active = employers.get(deduction.employee_id) ?? [];
       const isTaken = assigned === null ? active.length === 1 : active.includes(assigned);
-      if (!isTaken) unassigned.push({ employee_id, deduction_id });
+      if (!isTaken) unassigned.push(deduction);
     }
     if (unassigned.length >= FOUND_AT_MOST) break;
   }
@@ -219,7 +220,10 @@ async function deductionsOn(db: Db, employees: readonly string[], day: string) {
       const state = stateOn(countingOf(versions, deductions), day);
       if (state?.employee_id !== employee_id || !appliesOn(state, day)) return [];
       return [
-        { employee_id, deduction_id, assigned: assignedEmployer(assignments.get(deduction_id) ?? [], day) },
+        {
+          ...{ employee_id, deduction_id, line: state.line_of_coverage },
+          assigned: assignedEmployer(assignments.get(deduction_id) ?? [], day),
+        },
       ];
     }),
   );

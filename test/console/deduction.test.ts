@@ -146,7 +146,7 @@ t.test('received text is never markup', async (t) => {
   await version(db, 'evt-2', { ...fields, description: 'x'.repeat(4_000) }, '2026-01-02');
   await version(db, 'evt-3', { ...fields, member_contribution: '9'.repeat(40) }, '2026-01-03');
   const page = await opened('/deductions/ded-1');
-  t.equal(await page.title(), 'Deduction ded-1 · benefits-sidecar');
+  t.equal(await page.title(), `Medical of ${HOSTILE} · benefits-sidecar`);
   t.equal(await page.getByRole('link', { name: HOSTILE }).first().textContent(), HOSTILE);
   t.equal(await page.locator('main img:not([src*="data:"])').count(), 0);
   t.match((await rows(page))[1]?.[2], `description: ${HOSTILE} → xxx`);

@@ -135,11 +135,11 @@ t.test('any id opens its deduction or employee', async (t) => {
   for (const id of IDS) {
     t.equal(await find(id, 'People'), `Employee ${id}`);
     await page.getByRole('link', { name: `ded ${id}`, exact: true }).click();
-    t.equal(await page.getByRole('heading', { level: 1 }).textContent(), `Deduction ded ${id}`);
+    t.equal(await page.getByRole('heading', { level: 1 }).textContent(), `Medical of ${id}`);
     await page.getByRole('link', { name: id, exact: true }).click();
     t.equal(await page.getByRole('heading', { level: 1 }).textContent(), `Employee ${id}`);
   }
-  t.equal(await find(' both ', 'Deductions', 'both'), 'Deduction both', 'spaces around it are ignored');
+  t.equal(await find(' both ', 'Deductions', 'both'), 'Medical of both', 'spaces around it are ignored');
   t.equal(
     await find('..', 'People'),
     'Deductions',

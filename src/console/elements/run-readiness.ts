@@ -35,12 +35,12 @@ export function readinessOf(readiness: RunReadiness, run: Run, visit: Visit, acc
   const tone = !isPassed ? 'bad' : obstacle !== null ? '' : 'good';
   const title = isPassed ? passedTitle(readiness, obstacle !== null) : 'Not ready';
   const isAcceptable = checks.some((check) => isChoice(check, accepting));
-  const hint = hintOf(readiness, visit, isAcceptable);
+  // The bar of the run shows what is next.
+  const hint = accepting === undefined && !isPassed ? null : hintOf(readiness, visit, isAcceptable);
   return html`
     <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
       <h2 id="readiness-title">${title}</h2>
       ${hint !== null && html`<p id="readiness-hint">${hint}</p>`}
-      ${accepting === undefined && isPassed && obstacle !== null && html`<p>${obstacle}</p>`}
       ${checkList(readiness, visit, run, accepting)}
     </section>
   `;

@@ -3,7 +3,7 @@ import type { RowOf } from '../../api/operation.ts';
 import type { listCensusSyncs } from '../../api/operations/census-syncs.ts';
 import { recordedRead, responseOfService, state } from '../elements/facts.ts';
 import { foldedDecision } from '../elements/fields.ts';
-import { age, counted, instant, lacksScope, resultText } from '../elements/format.ts';
+import { age, count, counted, instant, lacksScope, resultText } from '../elements/format.ts';
 import { censusPath, employeeOf, fitsPath, pathOf } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
@@ -95,15 +95,15 @@ function release(path: string, { held_for, held_census_id }: Sync, isOff: boolea
 }
 
 const HELD_CAUSES: Readonly<Record<Hold['cause'], string>> = {
-  'employees-missing': 'missing of the last upload',
-  'employees-elsewhere': 'of another employer',
+  'employees-missing': 'Missing employees',
+  'employees-elsewhere': 'Employees of another employer',
 };
 
 function heldFor({ cause, count: all, employee_ids }: Hold, may: Visit['may']): Html {
   const ids = employee_ids.slice(0, HELD_LISTED);
   return html`
     <details>
-      <summary>${`${counted(all, 'employee')} ${HELD_CAUSES[cause]}`}</summary>
+      <summary>${HELD_CAUSES[cause]} ${`(${count(all)})`}</summary>
       <ul class="ids">${ids.map((id) => html`<li>${employeeOf(id, { may })}</li>`)}</ul>
       ${all > ids.length && html`<p class="hint">${`The first ${ids.length} are shown.`}</p>`}
     </details>

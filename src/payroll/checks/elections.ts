@@ -32,7 +32,7 @@ import {
 const { find: _, ...EMPLOYED_TWICE_TEXTS } = EMPLOYED_TWICE;
 
 /** Reports deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
-export const EMPLOYED_TWICE_IN_RUN: RunCheck<OfDeduction> = {
+export const EMPLOYED_TWICE_IN_RUN: RunCheck<OfDeduction & { line: string }> = {
   ...EMPLOYED_TWICE_TEXTS,
   look: (computation) =>
     each(({ employee }) => {
@@ -47,9 +47,11 @@ export const EMPLOYED_TWICE_IN_RUN: RunCheck<OfDeduction> = {
         const isTaken =
           employer_id === null ? !hasSeveral : job !== undefined && isActive(job, run.period_end);
         if (isTaken || employer_id === run.employer_id) return NONE;
-        if (stateFor(history, employeeId, day) === null) return NONE;
-        const ids = [deductionId];
-        return [{ employee_id: employeeId, deduction_id: deductionId, ids, result: 'fail' as const }];
+        const state = stateFor(history, employeeId, day);
+        if (state === null) return NONE;
+        const { line_of_coverage: line } = state;
+        const of = { employee_id: employeeId, deduction_id: deductionId, ids: [deductionId] };
+        return [{ ...of, line, result: 'fail' as const }];
       });
     }),
   find: (db, question) => foundFor(db, question, EMPLOYED_TWICE_IN_RUN),

@@ -194,7 +194,7 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'warn events-unattributed: 1 event': (db) => elect(db, { period: 'daily', employee_id: 'emp-9' }),
   'fail placeholders-open: emp-1: vision, pre-tax': (db) => elect(db, PLACEHOLDER),
   'fail employer-unknown: nobody': () => {},
-  'fail employees-with-two-employers: emp-2: deduction ded-2': (db) =>
+  'fail employees-with-two-employers: emp-2: dental, deduction ded-2': (db) =>
     employ(db, 'emp-2', { employer_id: 'globex' }),
   'fail census-completed: acme: no census was processed yet': (db) =>
     transact(db, (trx) => trx.deleteFrom('census_syncs').execute()),
@@ -751,7 +751,9 @@ test('employees with two employers are determined on the period end', async (t, 
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
   const next = runOn('2026-07-31');
-  t.match(await check(db, 'employees-with-two-employers', next), { texts: ['emp-2: deduction ded-2'] });
+  t.match(await check(db, 'employees-with-two-employers', next), {
+    texts: ['emp-2: dental, deduction ded-2'],
+  });
 });
 
 test('only finalized regular runs of the frequency and group overlap', async (t, db) => {

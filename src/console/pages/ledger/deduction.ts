@@ -10,9 +10,17 @@ import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
 import { type Choice, filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
-import { actorName, dayText, instant, lacksScope } from '../../elements/format.ts';
+import { actorName, capitalized, dayText, instant, lacksScope, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, employeeLink, employerLink, eventOf, pathOf, type Query } from '../../elements/links.ts';
+import {
+  address,
+  employeeLink,
+  employerLink,
+  eventOf,
+  nameIn,
+  pathOf,
+  type Query,
+} from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -75,7 +83,8 @@ export function deductionPages({ page, action }: Console): void {
       ${pager(path, { ...asked, cursor: query.cursor }, next)}
       ${await historyOf(visit, { resource_type: 'deduction', resource_id: id })}
     `;
-    return { title: `Deduction ${id}`, body };
+    const title = html`${capitalized(plain(deduction.line_of_coverage))} of ${nameIn('employee', deduction.employee_id)}`;
+    return { title, body };
   });
 }
 
@@ -103,10 +112,11 @@ function summary(deduction: Deduction, today: string, assignments: Content): Htm
       <p>${sentence(deduction)}${' '}${state(...stateOfDeduction(deduction, today))}</p>
       ${facts([
         ['Employee', employeeLink(deduction.employee_id)],
-        ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],
+        ['Employer', employerOf(deduction)],
         ['Placeholder', placeholderWords(deduction)],
         ['Assignments', assignments],
         ['Description', description],
+        ['Deduction ID', html`<code>${deduction.id}</code>`],
         ['Latest version', `${version}, at ledger position ${position}`],
         ['Event time', instant(event_time)],
         ['Recorded', instant(recorded_at)],

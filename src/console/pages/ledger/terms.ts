@@ -148,7 +148,7 @@ type Matching = Pick<Deduction, 'employer_id' | 'matched'>;
 const UNMATCHED =
   'This employee is in no census and no reported hire, so payroll runs skip the deduction. Upload a census with this employee ID, or report the hire. If payroll has no such employee, contact the benefits service.';
 const SEVERAL =
-  'This employee is active with two employers, so payroll runs skip the deduction. Open the deduction to assign it to one of them. If one employment is wrong, report the termination.';
+  'This employee is active with two employers, so payroll runs skip the deduction. Assign it to one of them. If one employment is wrong, report the termination.';
 
 export function employerOf({ employer_id, matched }: Matching): Html {
   if (employer_id !== null) return employerLink(employer_id);

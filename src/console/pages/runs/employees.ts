@@ -80,7 +80,7 @@ async function changesPart({ api, params, may }: Visit): Promise<Html> {
   if (comparison === null)
     return kind === 'off_cycle'
       ? html`<div></div>`
-      : html`<p>This is the first payroll of this pay frequency and pay group, so there is no previous run to compare it with.</p>`;
+      : html`<p>No earlier payroll of this pay frequency and pay group is final, so there is nothing to compare this one with.</p>`;
   const { data, different, reasons } = await api.perform(listPayrollRunEmployees, {
     query: { limit: LARGEST, different: 'true' },
   });
