@@ -69,6 +69,20 @@ onEitherEngine('a pay date that passed after a finalized one is overdue', async 
   t.match(await due(payroll), [{ missing: ['next_pay_dates', 'payroll_codes', 'payroll_policy'] }]);
 });
 
+onEitherEngine('a voided first run is due until it is repeated, or a later run is final', async (t) => {
+  let now = new Date('2026-07-13T09:00:00.000Z');
+  const payroll = await startPayroll(t, { now: () => now });
+  await payroll.finalized('r', { pay_date: FIRST });
+  now = new Date('2026-07-20T09:00:00.000Z');
+  await payroll.post('/r/void', { reason: 'a test' });
+  t.match(await due(payroll), [{ state: 'overdue', pay_date: FIRST, run_id: null, voided_run_id: 'r' }]);
+  await payroll.put('repeated', { pay_date: FIRST });
+  t.match(await due(payroll), [{ state: 'overdue', pay_date: FIRST, run_id: 'repeated' }]);
+  await payroll.call({ method: 'DELETE', url: `${RUNS}/repeated` });
+  await payroll.finalized('later', { pay_date: SECOND });
+  t.match(await due(payroll), [{ state: 'finalized', pay_date: SECOND }]);
+});
+
 onEitherEngine('an open run of a passed date comes first, and its computation ages', async (t) => {
   let now = new Date('2026-07-18T09:00:00.000Z');
   const payroll = await startPayroll(t, { now: () => now });

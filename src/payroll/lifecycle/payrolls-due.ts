@@ -99,7 +99,9 @@ export async function payrollsDue(
   const counted = new Set([...rosters, ...censuses]);
   const known = [...schedules.keys(), ...codes, ...policies, ...counted, ...syncing];
   const lasts = new Map(lastDates.map((row) => [textOf(row), row.pay_date]));
-  const runsByKey = Map.groupBy(runs, textOf);
+  const lists = new Map([...schedules].map(([employer_id, years]) => [employer_id, acrossYears(years)]));
+  const voided = await voidedFirst(db, lists, lasts);
+  const runsByKey = Map.groupBy([...runs, ...voided], textOf);
   const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
   const [computations, approved, data] = await Promise.all([
     computationsOf(db, openRuns),
@@ -118,9 +120,9 @@ export async function payrollsDue(
         (what === 'payroll_codes' && !codes.has(employer_id)) ||
         (what === 'payroll_policy' && !policies.has(employer_id)),
     );
-    const lists = acrossYears(schedules.get(employer_id) ?? []);
-    if (lists.length === 0) return [withoutDate({ employer_id, missing, lacks: 'pay_schedule' })];
-    return lists.map((schedule): Due => {
+    const ofEmployer = lists.get(employer_id) ?? [];
+    if (ofEmployer.length === 0) return [withoutDate({ employer_id, missing, lacks: 'pay_schedule' })];
+    return ofEmployer.map((schedule): Due => {
       const key = { employer_id, ...schedule };
       const text = textOf(key);
       const dated = dueOf(schedule, runsByKey.get(text) ?? [], lasts.get(text) ?? null, today);
@@ -161,6 +163,19 @@ export async function payrollsDue(
 
 type Due = Omit<PayrollDue, 'voided_run_id' | 'undelivered_changes'>;
 
+/** Returns the voided runs of payrolls without a finalized run: their pay dates are still due. */
+async function voidedFirst(
+  db: Db,
+  lists: ReadonlyMap<string, readonly DateList[]>,
+  lasts: ReadonlyMap<string, string>,
+): Promise<Runs> {
+  const isBefore = (key: Key) => !lasts.has(textOf(key));
+  const employers = [...lists].flatMap(([employer_id, schedules]) =>
+    schedules.some((schedule) => isBefore({ employer_id, ...schedule })) ? [employer_id] : [],
+  );
+  return (await voidedRegularRuns(db, employers, null)).filter(isBefore);
+}
+
 /** Returns the run voided last of each payroll that has no other run, by its sort key. */
 async function voidedRuns(db: Db, due: readonly Due[]): Promise<Map<string, string>> {
   const without = due.filter(({ run_id, pay_date }) => run_id === null && pay_date !== null);
@@ -183,7 +198,7 @@ type Dated = Omit<PayDate, 'takes'> & {
 
 /**
  * Returns the pay date that is due: one that has passed since the last finalized one, else the next one, which may be final.
- * An open run of an earlier pay date comes first. Null without a date.
+ * An open run of an earlier pay date comes first, and so does a voided one before any is final. Null without a date.
  */
 function dueOf(
   { pay_dates }: DateList,
@@ -192,18 +207,18 @@ function dueOf(
   today: string,
 ): Dated | null {
   const passed = lastFinalized === null ? [] : pay_dates.filter(({ pay_date }) => pay_date > lastFinalized);
-  const open = runs.filter(({ state }) => state === 'open').map(({ pay_date }) => pay_date);
+  const unfinished = runs.filter(({ state }) => state !== 'finalized').map(({ pay_date }) => pay_date);
   const candidates = [
     passed[0]?.pay_date,
     pay_dates.find(({ pay_date }) => pay_date >= today)?.pay_date,
-    ...open,
+    ...unfinished,
   ];
   const isScheduled = (day: string | undefined) => pay_dates.some(({ pay_date }) => pay_date === day);
   const [first] = candidates.filter((day) => day !== undefined && isScheduled(day)).toSorted();
   const place = pay_dates.findIndex(({ pay_date }) => pay_date === first);
   const date = pay_dates[place];
   if (date === undefined) return null;
-  const ofDate = runs.filter(({ pay_date }) => pay_date === date.pay_date);
+  const ofDate = runs.filter(({ pay_date, state }) => pay_date === date.pay_date && state !== 'voided');
   const run = ofDate.find(({ state }) => state === 'finalized') ?? ofDate[0];
   const { takes: _, ...period } = date;
   return {

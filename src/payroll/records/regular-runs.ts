@@ -45,9 +45,13 @@ export async function currentRegularRuns(db: Db, employers: Employers, day: stri
   return [...open, ...finalized];
 }
 
-/** Returns the voided regular runs of employers on pay dates, in no order. */
-export async function voidedRegularRuns(db: Db, employers: readonly string[], payDates: readonly string[]) {
-  if (payDates.length === 0) return [];
+/** Returns the voided regular runs of employers on pay dates, or on any if `payDates` is null, in no order. */
+export async function voidedRegularRuns(
+  db: Db,
+  employers: readonly string[],
+  payDates: readonly string[] | null,
+) {
+  if (employers.length === 0) return [];
   return db
     .selectFrom('payroll_runs')
     .select(PAYROLL)
@@ -55,7 +59,7 @@ export async function voidedRegularRuns(db: Db, employers: readonly string[], pa
     .where('state', '=', sql.lit('voided'))
     .where('kind', '=', sql.lit('regular'))
     .where(isOneOf(db, 'employer_id', employers))
-    .where(isOneOf(db, 'pay_date', payDates))
+    .where(isOneOfOrAny(db, 'pay_date', payDates))
     .execute();
 }
 
