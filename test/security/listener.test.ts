@@ -79,7 +79,7 @@ t.test('a client that reads only after it has sent its whole body still receives
   // `GET /livez` responds when the buffers of its unread body are full.
   const full = Promise.withResolvers<boolean>();
   const connected = await listening(t, { isAlive: () => full.promise }, () => full.resolve(true));
-  const length = 32 * 1024 * 1024;
+  const length = 8 * 1024 * 1024;
   const requests = { 413: 'POST /webhooks', 404: 'POST /elsewhere', 200: 'GET /livez' };
   for (const [status, request] of Object.entries(requests)) {
     const socket = connected().pause();
