@@ -6,7 +6,7 @@ import { AppError, codeOf } from '../errors.ts';
 import { engineOf, engineOfUrl } from './engine.ts';
 import { SUFFIX } from './files.ts';
 import { openPostgres } from './postgres.ts';
-import { openSqlite } from './sqlite.ts';
+import { type LockTurns, openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
 
 export function sqlitePath(databaseUrl: string): string {
@@ -35,16 +35,16 @@ export async function fileOf(db: Db): Promise<string | null> {
 /**
  * Opens the database of `DATABASE_URL`. The caller destroys it. On SQLite it creates a missing file, readable by its
  * owner only, and throws if the file can't be opened or is not durable; on PostgreSQL the first use throws. `onFatal` is
- * called as by `openSqlite`.
+ * called as by `openSqlite`. `turns`: of the thread, if several threads of the process write.
  */
-export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => void): Db {
+export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => void, turns?: LockTurns): Db {
   if (engineOfUrl(databaseUrl) === 'postgres') {
     return new Kysely<Tables>({ dialect: openPostgres(databaseUrl) });
   }
   const path = sqlitePath(databaseUrl);
   // Before SQLite does: the log and the shared memory next to the file take its mode.
   makeFile(path);
-  return new Kysely<Tables>({ dialect: openSqlite(path, onFatal).dialect });
+  return new Kysely<Tables>({ dialect: openSqlite(path, onFatal, turns).dialect });
 }
 
 /** Keeps handles open: one without a reference is garbage-collected, which closes it and releases its lock. */

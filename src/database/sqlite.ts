@@ -24,6 +24,17 @@ import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 const LOCK_WAIT_MS = 3_000;
 /** The pause between two attempts to take the lock. The API thread holds it for at most 50 ms. */
 const LOCK_RETRY_MS = 2;
+/**
+ * How threads share the write lock of a file. `waiting[0]` counts the transactions of the thread that comes first that found
+ * the lock taken. Until they have it, other threads begin none: else those that queue there would begin between two attempts.
+ */
+export type LockTurns = { waiting: Int32Array; comesFirst: boolean };
+
+/** Returns the turns of the thread that comes first. The other threads get its `waiting`. */
+export function createLockTurns(): LockTurns {
+  return { waiting: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)), comesFirst: true };
+}
+
 /** Maximum number of statements kept. About 80 are fixed; the limit bounds the statements of varying length. */
 const STATEMENTS_KEPT = 300;
 
@@ -34,6 +45,7 @@ const STATEMENTS_KEPT = 300;
 export function openSqlite(
   path: string,
   onFatal: (error: unknown) => void = () => {},
+  turns = createLockTurns(),
 ): { dialect: Dialect; writer: BetterSqlite3.Database } {
   const writer = openWriter(path);
   const reader = openReader(path);
@@ -41,7 +53,7 @@ export function openSqlite(
     createAdapter: () => new TwoHandleAdapter(),
     createDriver: () => {
       const openSnapshot = () => openReader(path);
-      return createDriver({ writer, reader, openSnapshot }, createFileGuard(path, reader), onFatal);
+      return createDriver({ writer, reader, openSnapshot }, createFileGuard(path, reader), onFatal, turns);
     },
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
@@ -67,6 +79,7 @@ function createDriver(
   { writer, reader, openSnapshot }: Handles,
   guard: FileGuard,
   onFatal: (error: unknown) => void,
+  { waiting, comesFirst }: LockTurns,
 ): Driver {
   /** The first fatal error: nothing is written after it. */
   let fatal: { error: unknown } | null = null;
@@ -80,14 +93,23 @@ function createDriver(
   const writing = createRunner(writer, failed);
   const reading = createRunner(reader, failed);
 
+  /** Returns false if another connection has the write lock, or comes first. */
+  const tryBegin = (): boolean => {
+    if (fatal !== null) throw fatal.error;
+    if (!comesFirst && Atomics.load(waiting, 0) > 0) return false;
+    try {
+      writing.run('begin immediate', []);
+      return true;
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw error;
+    }
+  };
   const beginImmediate = async (deadline: number): Promise<void> => {
-    for (;;) {
-      if (fatal !== null) throw fatal.error;
-      try {
-        writing.run('begin immediate', []);
-        return;
-      } catch (error) {
-        if (!isBusy(error)) throw error;
+    if (tryBegin()) return;
+    if (comesFirst) Atomics.add(waiting, 0, 1);
+    try {
+      do {
         if (performance.now() > deadline) {
           throw new AppError(
             'LOCK_TIMEOUT',
@@ -95,7 +117,9 @@ function createDriver(
           );
         }
         await delay(LOCK_RETRY_MS);
-      }
+      } while (!tryBegin());
+    } finally {
+      if (comesFirst) Atomics.sub(waiting, 0, 1);
     }
   };
   const end = (connection: DatabaseConnection, how: 'commit' | 'rollback'): void => {
@@ -168,7 +192,11 @@ function createConnection(reading: Runner, writing: Runner) {
   let snapshot: { handle: BetterSqlite3.Database; runner: Runner } | null = null;
   const executeQuery = async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
     if (snapshot !== null) return snapshot.runner.run(query.sql, query.parameters);
-    if (release === null) return reading.run(query.sql, query.parameters);
+    if (release === null) {
+      // Lets the transaction of this thread, which takes no turn of the event loop, end: the lock would be held for longer.
+      if (writing.inTransaction()) await new Promise(setImmediate);
+      return reading.run(query.sql, query.parameters);
+    }
     // SQLite rolls a transaction back on some errors, such as a full disk. If the work caught the error and continued,
     // each further statement would commit alone.
     if (!writing.inTransaction()) throw rolledBack();

@@ -25,7 +25,7 @@ import {
   type ToApi,
 } from './threads.ts';
 
-const { config, applies, hasCensusFunction, latestStored } = workerData as ApiThreadData;
+const { config, applies, hasCensusFunction, latestStored, lockTurns } = workerData as ApiThreadData;
 
 // When there are fewer cores than threads, acknowledgements come first. Only Linux sets the priority of a single thread;
 // elsewhere it would apply to the whole process.
@@ -44,7 +44,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     random: Math.random,
     transport: createTransport(config.proxy),
     openId: await openIdProvider(config),
-    ...{ source, hasCensusFunction, applies, latestStored },
+    ...{ source, hasCensusFunction, applies, latestStored, lockTurns },
     pressure: pressureLimits(),
     receiving: () => request<Receiving>((port) => main.send({ type: 'counts', port }, [port])),
     wakeApply: () => main.send({ type: 'wake-apply' }),

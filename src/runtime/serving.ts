@@ -14,6 +14,7 @@ import { startCheckpoints } from '../database/checkpoints.ts';
 import { engineOf } from '../database/engine.ts';
 import { createSidecarNotifier, type LoopName, listenForWakes } from '../database/notifier.ts';
 import { openDatabase } from '../database/open.ts';
+import type { LockTurns } from '../database/sqlite.ts';
 import type { Db } from '../database/tables.ts';
 import { setTimeZone } from '../database/time-zone.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
@@ -55,6 +56,8 @@ export type ServingParts = {
   applies: boolean;
   /** The newest time that the database held at the start. */
   latestStored: string | null;
+  /** Of this thread. */
+  lockTurns: LockTurns;
   pressure: PressureLimits;
   receiving: () => Promise<Receiving>;
   /** Wakes the apply loop of the main thread. */
@@ -69,7 +72,7 @@ export function createServing(config: Config, parts: ServingParts) {
   const watch = watchThread();
   const counts = createPrivateCounts();
   const stopping = new AbortController();
-  const db = openDatabase(config.databaseUrl, failed);
+  const db = openDatabase(config.databaseUrl, failed, parts.lockTurns);
   setTimeZone(db, config.timeZone);
   const encryptor = createEncryptor(config.dataKeys);
   const clock = createClockCheck({

@@ -70,10 +70,8 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   try {
     cleanup.push(holdServeLock(config.databaseUrl));
     const parts = { log, clocks: systemClocks, migrate: options.migrate ?? true, cleanup };
-    const { failure, signals, isSendingOff, latestStored, counts, thread, ...storing } = await startStoring(
-      config,
-      parts,
-    );
+    const { failure, signals, isSendingOff, latestStored, lockTurns, counts, thread, ...storing } =
+      await startStoring(config, parts);
     const { fail } = failure;
     /** Whether the private listener accepts connections. An orchestrator may probe the public one only. */
     let isServing = false;
@@ -94,6 +92,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     const api = startApiThread(config, {
       applies: !isSqlite,
       latestStored,
+      lockTurns: { ...lockTurns, comesFirst: false },
       census,
       log,
       counts: async () => {

@@ -6,6 +6,7 @@ import { engineOf } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { adoptTimeZone, checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, openDatabase, watchFiles } from '../database/open.ts';
+import { createLockTurns } from '../database/sqlite.ts';
 import type { Db } from '../database/tables.ts';
 import { codeOf, isAppError } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
@@ -45,7 +46,8 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   const signals = new EventEmitter<{ stored: [events?: number]; queued: [] }>();
 
   // Database.
-  const db = openDatabase(config.databaseUrl, fail);
+  const lockTurns = createLockTurns();
+  const db = openDatabase(config.databaseUrl, fail, lockTurns);
   cleanup.push(() => (failure.isDamaged() ? abandon(db) : db.destroy()));
   if (!options.migrate) await checkSchema(db, config.environment);
   else {
@@ -120,7 +122,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
     signals.on('stored', applyLoop.wake);
     loops.push(applyLoop.run(storing.signal));
   }
-  return { downstream, failure, signals, isSendingOff, latestStored, counts, thread: watch.read };
+  return { downstream, failure, signals, isSendingOff, latestStored, counts, lockTurns, thread: watch.read };
 }
 
 /** How often the stored time zone is read. No lock keeps a command from changing it while sidecars use PostgreSQL. */

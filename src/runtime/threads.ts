@@ -7,6 +7,7 @@ import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, parentPort, Worker } from 'node:worker_threads';
 import { type CensusFunction, serveCensus } from '../census/source.ts';
 import type { Config } from '../config.ts';
+import type { LockTurns } from '../database/sqlite.ts';
 import { AppError, type PostedError, postedError, receivedError } from '../errors.ts';
 import { type IntakeBatch, storeIntakeBatch } from '../inbox/intake-channel.ts';
 import type {
@@ -57,6 +58,7 @@ export type ApiThreadData = {
   applies: boolean;
   hasCensusFunction: boolean;
   latestStored: string | null;
+  lockTurns: LockTurns;
 };
 
 /** Starts the API thread. `failed` is called if it ends without a stop. */
@@ -65,6 +67,7 @@ export function startApiThread(
   on: {
     applies: boolean;
     latestStored: string | null;
+    lockTurns: LockTurns;
     census: CensusFunction | null;
     log: Log;
     counts: () => Promise<Receiving>;
@@ -72,8 +75,11 @@ export function startApiThread(
     failed: (error: Error) => void;
   },
 ) {
-  const { applies, latestStored, census, log } = on;
-  const data: ApiThreadData = { config, applies, latestStored, hasCensusFunction: census !== null };
+  const { applies, latestStored, lockTurns, census, log } = on;
+  const data: ApiThreadData = {
+    ...{ config, applies, latestStored, lockTurns },
+    hasCensusFunction: census !== null,
+  };
   const thread = startThread<ToApi, FromApi>('api-thread', 'the API thread', data, {
     receive(message) {
       if (message.type === 'wake-apply') on.wakeApply();

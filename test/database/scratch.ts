@@ -2,6 +2,7 @@
 import { realpathSync, writeFileSync } from 'node:fs';
 import type { Test } from 'tap';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
+import type { LockTurns } from '../../src/database/sqlite.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { engineOf, newDatabaseUrl, postgres } from '../support/engine.ts';
 import { type Databases, EMPTY, execute, TEMPLATE } from '../support/postgres.ts';
@@ -12,8 +13,8 @@ export function scratchUrl(t: Test): string {
   return `sqlite:${realpathSync(t.testdir())}/sidecar.db`;
 }
 
-export function open(t: Test, url: string): Db {
-  const db = openDatabase(url);
+export function open(t: Test, url: string, turns?: LockTurns): Db {
+  const db = openDatabase(url, undefined, turns);
   t.teardown(() => db.destroy());
   return db;
 }

@@ -3,11 +3,12 @@ import { sql } from 'kysely';
 import t from 'tap';
 import { insertMany, isOneOf, updateMany } from '../../src/database/bulk.ts';
 import { isBusy, isFatal, isUnavailable, rolledBack } from '../../src/database/errors.ts';
+import { createLockTurns } from '../../src/database/sqlite.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError, codeOf } from '../../src/errors.ts';
 import { onEachEngine, onSqlite } from '../support/engine.ts';
-import { scratch } from './scratch.ts';
+import { open, scratch } from './scratch.ts';
 
 const test = onEachEngine.with(scratch);
 
@@ -59,7 +60,9 @@ test('work started by a transaction may use the database after it ends', async (
   t.strictSame(await read, ['a']);
 });
 
-test('reads see committed rows only, and never wait for the open transaction', async (t, { db }) => {
+test('reads see committed rows only, and never wait for a transaction that waits for something else', async (t, {
+  db,
+}) => {
   const signals = new EventEmitter();
   const written = once(signals, 'written');
   const writing = transact(db, async (trx) => {
@@ -95,6 +98,43 @@ alone('transactions run in turn, in the order of the calls', async (t, { db }) =
   await Promise.allSettled([work('a'), work('b'), work('c')]);
   t.strictSame(order, ['a begins', 'a ends', 'b begins', 'c begins', 'c ends']);
   t.strictSame(await causes(db), ['a', 'c']);
+});
+
+alone('a transaction that waits on the thread that comes first overtakes others', async (t, { url }) => {
+  const turns = createLockTurns();
+  const main = open(t, url, turns);
+  const api = open(t, url, { ...turns, comesFirst: false });
+  const order: string[] = [];
+  const work = (db: Db, name: string) => transact(db, async () => void order.push(name));
+  const locked = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const holding = transact(api, async () => {
+    locked.resolve();
+    await ended.promise;
+  });
+  await locked.promise;
+  const queued = work(api, 'queued before');
+  const waiting = work(main, 'first');
+  // Its first attempt has failed.
+  while (Atomics.load(turns.waiting, 0) === 0) await new Promise(setImmediate);
+  ended.resolve();
+  await Promise.all([holding, queued, waiting]);
+  t.strictSame(order, ['first', 'queued before']);
+  await work(api, 'later');
+  t.strictSame(order, ['first', 'queued before', 'later'], 'nothing waits any longer');
+});
+
+alone('a read lets the open transaction end first', async (t, { db }) => {
+  const order: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const writing = transact(db, async (trx) => {
+    begun.resolve();
+    for (const cause of ['a', 'b', 'c', 'd', 'e']) await refuse(trx, cause);
+  });
+  await begun.promise;
+  const reading = causes(db).then((read) => order.push(`read ${read.join('')}`));
+  await Promise.all([writing.then(() => order.push('committed')), reading]);
+  t.strictSame(order, ['committed', 'read abcde']);
 });
 
 alone(

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { readConfig } from '../../src/config.ts';
+import { createLockTurns } from '../../src/database/sqlite.ts';
 import type { Arrival } from '../../src/inbox/inbox.ts';
 import type { Downstream, RefusalCause } from '../../src/inbox/receiver.ts';
 import { request, startApiThread, startReceiverThread } from '../../src/runtime/threads.ts';
@@ -115,6 +116,7 @@ t.test('a thread that cannot start reports the error with its code and port', as
   const api = startApiThread(readConfig({ ...REQUIRED, DATABASE_URL: url, API_PORT: String(port) }), {
     applies: false,
     latestStored: null,
+    lockTurns: createLockTurns(),
     census: null,
     log: silentLog,
     counts: () => Promise.reject(new Error('not asked for')),

@@ -51,6 +51,7 @@ export async function startInstance(parts: InstanceParts): Promise<Instance> {
     hasCensusFunction: census !== null,
     applies: false,
     latestStored: storing.latestStored,
+    lockTurns: { ...storing.lockTurns, comesFirst: false },
     pressure: NO_LIMITS,
     receiving: async () => ({
       ...receiver.counts.read(),
