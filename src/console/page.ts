@@ -113,7 +113,8 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
         if ('go' in shown) return reply.redirect(shown.go, 303);
         const windowTitle = textOf(shown.title);
         await showNames([shown.title, shown.body], visit);
-        const body = html`${wayBack(visit.query.run)}${shown.body}`;
+        const below = url.startsWith('/runs/:run_id/') ? visit.params.run_id : undefined;
+        const body = html`${wayBack(visit.query.run ?? below)}${shown.body}`;
         return sendPage(request, reply, parts, { ...shown, body }, windowTitle);
       });
     },
@@ -200,6 +201,7 @@ function runOf({ headers }: FastifyRequest): { readonly run?: string } {
   return run === null || run === '' ? {} : { run };
 }
 
+/** Leads back from a page of a run, and from any page that was opened from it. */
 function wayBack(run: string | undefined): Html | null {
   return run === undefined
     ? null

@@ -28,7 +28,7 @@ export function acceptanceId(checkId: string): string {
   return ACCEPT + checkId;
 }
 
-export function acceptedIn(form: Visit['query']): string[] {
+export function acceptedIn(form: links.Query): string[] {
   return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
 }
 

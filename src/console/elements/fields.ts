@@ -31,6 +31,11 @@ export type Field = {
 /** Fields by name, without what a user entered. */
 export type Specs = Readonly<Record<string, Omit<Field, 'name' | 'value' | 'problems'>>>;
 
+/** The required reason of an action. `kept`: a sentence that says where it is stored. */
+export function reasonSpec(kept: string): Specs[string] {
+  return { label: 'Reason', required: true, hint: `${kept} At most ${REASON_MAX_CHARACTERS} characters.` };
+}
+
 export const ANY: Choice = { value: '', label: 'Any' };
 
 /** Turns values, or a map from values to labels, into choices. Their labels start with a capital letter. */

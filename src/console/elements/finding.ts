@@ -124,8 +124,7 @@ export function actionOn(
 ): Html | null {
   const { action } = textsOfCheck(check).fixed ?? {};
   if (action === 'override' && run !== undefined && employee_id !== undefined && may('runs:write')) {
-    const path = links.address(links.runPath(run.id, '/override'), { employee_id });
-    return html`<a class="on-screen" href=${path}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
+    return html`<a class="on-screen" href=${links.overridePath(run.id, { employee_id })}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
   }
   const path = action === 'assign' && deduction_id !== undefined && links.pathOf('/deductions', deduction_id);
   if (!path || !may('ledger:read')) return null;

@@ -84,6 +84,11 @@ export function employerRunsLink(employer_id: string): Html {
   return nameable('employer', employer_id, idLink(address('/runs', { employer_id }), employer_id));
 }
 
+/** The form that overrides the amounts of a deduction in a run; without one, a deduction of an employee is chosen. */
+export function overridePath(runId: string, deduction: Query = {}): string {
+  return address(runPath(runId, '/override'), deduction);
+}
+
 /** The findings of a check on a run's page. */
 export function findingPath(runId: string, checkId: string): string {
   return `${runPath(runId)}#check-${checkId}`;

@@ -6,35 +6,32 @@ import {
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptedIn } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, reasonSpec } from '../../elements/fields.ts';
 import { actorName } from '../../elements/format.ts';
-import { address, runPath } from '../../elements/links.ts';
+import { address, type Query, runPath } from '../../elements/links.ts';
 import { blockedBy, obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
-import { type Act, type Console, mayApprove, type Visit } from '../../page.ts';
+import { type Console, mayApprove, type Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { approvalsOf, placeOf, review, type Step } from './finalize.ts';
 import { openFindings } from './findings.ts';
-import { nameOf, type Run } from './labels.ts';
-import { outlineOf } from './run.ts';
-import { stateOf, voidApprovalOf } from './state.ts';
+import type { Run } from './labels.ts';
+import { pageOfRun, voidApprovalOf } from './state.ts';
 import { voidedAmounts } from './void.ts';
 
 const APPROVE: Step = { verb: 'approve', confirm: confirmation };
 
-export function approvalPages({ page, part, action, button }: Console): void {
+export function approvalPages(pages: Console): void {
+  const { part, action, button } = pages;
   const scope = 'runs:approve';
 
-  page('/runs/:run_id/approve', scope, async (visit) => {
-    const run = await outlineOf(visit);
-    const { id, state } = run;
-    const body = html`
-      ${await stateOf(visit, run, { shown: state })}
-      ${state === 'open' && later(runPath(id, '/approval'), 'Computing the run …')}
-      ${state === 'finalized' && (await approvingVoid(visit, run))}
-      ${state === 'voided' && html`<p>${'This run is voided. '}<a href=${runPath(id)}>Back to the run</a></p>`}
-    `;
-    return { title: html`Approve ${state === 'finalized' && 'voiding '}${nameOf(run)}`, body };
+  pageOfRun(pages, '/approve', scope, async (visit, run) => {
+    if (run.state === 'finalized') return { title: 'Approve voiding', body: await approvingVoid(visit, run) };
+    const body =
+      run.state === 'open'
+        ? later(runPath(run.id, '/approval'), 'Computing the run …')
+        : html`<p>This run is voided.</p>`;
+    return { title: 'Approve', body };
   });
 
   part('/runs/:run_id/approval', scope, (visit) => review(visit, APPROVE, {}));
@@ -63,27 +60,21 @@ function whyNot(
   visit: Visit,
   action: 'finalize' | 'void',
 ): Html | null {
-  const back = html`<a href=${runPath(runId)}>Back to the run</a>`;
   if (approval === null)
-    return html`<p class="notice">${`This employer requires no second approval: one person can ${action} the run. `}${back}</p>`;
+    return html`<p class="notice">${`This employer requires no second approval: one person can ${action} the run.`}</p>`;
   if (!mayApprove(visit))
-    return html`<p class="notice">${'To approve this run, sign in as a person: your token names none. '}${back}</p>`;
+    return html`<p class="notice">To approve this run, sign in as a person: your token names none.</p>`;
   if (approval.state === 'missing') return null;
   const obstacle = obstacleOf(approval, visit, action);
   const text =
-    obstacle ??
-    `${actorName(approval.approved_by)} approved ${action === 'void' ? 'voiding ' : ''}this run. `;
+    obstacle ?? `${actorName(approval.approved_by)} approved ${action === 'void' ? 'voiding ' : ''}this run.`;
   const next =
     visit.may(action === 'void' ? 'runs:approve' : 'runs:write') &&
     html`<a class="button" href=${runPath(runId, `/${action}`)}>${action === 'void' ? 'Void …' : 'Finalize …'}</a>`;
   return html`
-    <p class="notice">${text} ${back}</p>
-    ${obstacle === null ? next : withdrawForm(runId)}
+    <p class="notice">${text}</p>
+    ${obstacle === null ? next : html`<form hx-post=${runPath(runId, '/approval/withdraw')}><button class="quiet">Withdraw your approval</button></form>`}
   `;
-}
-
-function withdrawForm(id: string): Html {
-  return html`<form hx-post=${runPath(id, '/approval/withdraw')}><button class="quiet">Withdraw your approval</button></form>`;
 }
 
 async function approvingVoid(visit: Visit, run: Run): Promise<Html> {
@@ -93,9 +84,9 @@ async function approvingVoid(visit: Visit, run: Run): Promise<Html> {
 
 /** Renders the checks, which the approval may accept, and the form, or why the user may not. */
 async function confirmation(
-  visit: Visit | Act,
+  visit: Visit,
   { run, readiness }: Parameters<Step['confirm']>[1],
-  typed: Visit['query'],
+  typed: Query,
   problem?: ProblemDetails,
 ): Promise<Html> {
   const blocked = blockedBy(readiness);
@@ -115,12 +106,11 @@ async function confirmation(
 /** `checks`: the failed checks to accept. */
 function approvalForm(
   runId: string,
-  typed: Visit['query'],
+  typed: Query,
   { checks, problem }: { checks?: Html; problem?: ProblemDetails | undefined } = {},
 ): Html {
   const { action = '', etag } = typed;
-  const hint = 'Kept in the audit record. At most 500 characters.';
-  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
+  const specs = { reason: { ...reasonSpec('Kept in the audit record.'), rows: 3 } };
   const { summary, fieldOf } = filledForm(specs, typed, problem, placeOf);
   const isVoid = action === 'void';
   return html`
@@ -131,10 +121,7 @@ function approvalForm(
       <div class="card">
         <p>${isVoid ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
         ${fieldOf('reason')}
-        <div class="actions">
-          <button type="submit" class="while-unchanged">${isVoid ? 'Approve voiding' : 'Approve finalizing'}</button>
-          <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
-        </div>
+        <button type="submit" class="while-unchanged">${isVoid ? 'Approve voiding' : 'Approve finalizing'}</button>
       </div>
     </form>
   `;

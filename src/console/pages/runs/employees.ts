@@ -2,17 +2,16 @@
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
-import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
 import { address, employeeOf, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
 import { numberedPages, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
 import { type ComputedRun, changeName, flagLabel, type Run } from './labels.ts';
 import { linesOfEmployee } from './paycheck-lines.ts';
+import { computedOf, outlineOf } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Employees = ResultOf<typeof listPayrollRunEmployees>;
@@ -27,13 +26,13 @@ export function runEmployeePages({ part, csv }: Console): void {
   part('/runs/:run_id/changes', 'runs:read', changesPart);
   part('/runs/:run_id/employees', 'runs:read', employeesPart);
   part('/runs/:run_id/employee', 'runs:read', linesOfEmployee);
-  csv('/runs/:run_id/lines.csv', listPayrollRunLines, async ({ api, params: { run_id }, query }) => {
-    const { state: now } = await api.perform(getPayrollRunOutline);
-    const { file_format } = query;
+  csv('/runs/:run_id/lines.csv', listPayrollRunLines, async (visit) => {
+    const { id, state: now } = await outlineOf(visit);
+    const { file_format } = visit.query;
     const isFinal = now === 'finalized';
     // A file of another state must not pass for the final one.
     const state = isFinal ? '' : `-${now}`;
-    const filename = `${run_id}${file_format === undefined ? '' : '-payroll'}${state}.csv`;
+    const filename = `${id}${file_format === undefined ? '' : '-payroll'}${state}.csv`;
     return { query: { file_format, download: isFinal ? 'true' : undefined }, filename };
   });
 }
@@ -70,17 +69,15 @@ function selected(query: Query): Query {
 }
 
 /** Renders the largest changes, each with its reasons. */
-async function changesPart({ api, params, may }: Visit): Promise<Html> {
-  const { data: run } = await attempt(api.perform(getPayrollRun), 422);
-  // The bar shows why the run cannot be computed.
-  if (run === undefined) return html`<div></div>`;
-  const { comparison, totals, kind } = run;
-  if (totals.lines === 0 && comparison === null)
-    return html`<p class="notice">No employee has a deduction in effect on this pay date.</p>`;
+async function changesPart(visit: Visit): Promise<Html> {
+  const { api, params, may } = visit;
+  const run = await computedOf(visit);
+  // An off-cycle run is compared with nothing, and a run without lines has its notice below.
+  if (run === undefined || (run.comparison === null && (run.kind === 'off_cycle' || run.totals.lines === 0)))
+    return html`<div></div>`;
+  const { comparison } = run;
   if (comparison === null)
-    return kind === 'off_cycle'
-      ? html`<div></div>`
-      : html`<p>No earlier payroll of this pay frequency and pay group is final, so there is nothing to compare this one with.</p>`;
+    return html`<p>No earlier payroll of this pay frequency and pay group is final, so there is nothing to compare this one with.</p>`;
   const { data, different, reasons } = await api.perform(listPayrollRunEmployees, {
     query: { limit: LARGEST, different: 'true' },
   });
@@ -109,9 +106,10 @@ function comparedWith({ previous_run_id, employees }: NonNullable<ComputedRun['c
 }
 
 /** Renders the chips, the employees that they select, and folded tables. A run without a previous one lists all at once. */
-async function employeesPart({ api, params, query, may }: Visit): Promise<Html> {
+async function employeesPart(visit: Visit): Promise<Html> {
+  const { api, params, query, may } = visit;
   const { run_id: runId = '' } = params;
-  const { data: run } = await attempt(api.perform(getPayrollRun), 422);
+  const run = await computedOf(visit);
   if (run === undefined) return html`<div></div>`;
   const { all: _, page = '1', ...filters } = selected(query);
   const list = { limit: PAGE_ROWS, page, ...filters };
@@ -137,7 +135,7 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
 
 function nothing({ employees }: Employees): Html {
   if (employees > 0) return empty('No matching employees', html`<p>Choose another group above.</p>`);
-  const advice = html`<p>No employee has a deduction in effect. Events may be pending, or the census may be missing.</p>`;
+  const advice = html`<p>No employee has a deduction in effect on this pay date. Events may be pending, or the census may be missing.</p>`;
   return empty('No employees in this run', advice);
 }
 

@@ -11,9 +11,9 @@ import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, type Place, problemSummary, reasonSpec } from '../../elements/fields.ts';
 import { actorName, capitalized, counted, instant, money, term } from '../../elements/format.ts';
-import { address, runPath } from '../../elements/links.ts';
+import { address, type Query, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import {
   blockingOf,
@@ -23,31 +23,30 @@ import {
   whyNot,
 } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { Act, Console, Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { openFindings } from './findings.ts';
-import { type ComputedRun, nameOf } from './labels.ts';
+import type { ComputedRun } from './labels.ts';
 import { overridesOf } from './overrides.ts';
-import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
-import { stateOf, toApprovals } from './state.ts';
+import { REVIEWED, type Reviewed, reviewedOf } from './run.ts';
+import { pageOfRun, toApprovals } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Approval = ResultOf<typeof listPayrollRunApprovals>['approvals'][number];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
 
-export function finalizePages({ page, part, action, button }: Console): void {
+export function finalizePages(pages: Console): void {
+  const { part, action, button } = pages;
   const scope = 'runs:write';
 
-  page('/runs/:run_id/finalize', scope, async (visit) => {
-    const run = await outlineOf(visit);
-    const { id, state } = run;
-    const body =
+  pageOfRun(pages, '/finalize', scope, async ({ query }, { id, state }) => ({
+    title: 'Finalize',
+    body:
       state === 'open'
-        ? html`${await stateOf(visit, run, { shown: state })}${later(address(runPath(id, '/review'), visit.query), 'Computing the run …')}`
-        : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`;
-    return { title: html`Finalize ${nameOf(run)}`, body };
-  });
+        ? later(address(runPath(id, '/review'), query), 'Computing the run …')
+        : html`<p>${`This run is already ${state}.`}</p>`,
+  }));
 
   part('/runs/:run_id/review', scope, (visit) => review(visit, FINALIZE, visit.query));
 
@@ -69,21 +68,17 @@ export function finalizePages({ page, part, action, button }: Console): void {
 /** What a person does with a run on a page that shows it first: its verb, and the form, or why the user may not. */
 export type Step = {
   readonly verb: 'finalize' | 'approve';
-  confirm(
-    visit: Visit | Act,
-    shown: { run: ComputedRun; readiness: RunReadiness },
-    typed: Visit['query'],
-    problem?: ProblemDetails,
-  ): Promise<Html>;
+  confirm(visit: Visit, shown: Computed, typed: Query, problem?: ProblemDetails): Promise<Html>;
 };
+type Computed = { readonly run: ComputedRun; readonly readiness: RunReadiness };
 
 const FINALIZE: Step = { verb: 'finalize', confirm: confirmation };
 
 /** Shows the run as it is now. `typed`: what the user saw before, and the reason. */
 export async function review(
-  visit: Visit | Act,
+  visit: Visit,
   step: Step,
-  typed: Visit['query'],
+  typed: Query,
   problem?: ProblemDetails,
 ): Promise<Html> {
   const { api, params } = visit;
@@ -91,7 +86,7 @@ export async function review(
   const { data: run, problem: uncomputable } = await attempt(api.perform(getPayrollRun), 422);
   if (run?.state !== 'open') {
     const shown = uncomputable ?? problem;
-    return html`<div id="review">${shown !== undefined && problemSummary(shown)}<p><a href=${path}>Back to the run</a></p></div>`;
+    return html`<div id="review">${shown !== undefined && problemSummary(shown)}</div>`;
   }
   const readiness = await api.perform(getPayrollRunReadiness);
   const wasRejected = problem?.status === 412;
@@ -165,13 +160,12 @@ function totals(run: ComputedRun, before: Partial<Reviewed>): Html {
 
 /** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
 async function confirmation(
-  visit: Visit | Act,
-  { run, readiness }: { run: ComputedRun; readiness: RunReadiness },
-  reviewed: Visit['query'],
+  visit: Visit,
+  { run, readiness }: Computed,
+  reviewed: Query,
   problem?: ProblemDetails,
 ): Promise<Html> {
   const { ready: isReady, checks, etag, approval } = readiness;
-  const path = runPath(run.id);
   // Only the approval accepts findings of a run that needs one.
   const isAccepting = approval === null && blockingOf(readiness) === null && visit.may('runs:approve');
   const obstacle = whyNot(visit, readiness);
@@ -183,14 +177,17 @@ async function confirmation(
   };
   const shown = readinessOf(readiness, run, visit, accepting);
   if (obstacle !== null)
-    return html`<p class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${path}>Back to the run</a></p>${shown}`;
-  const label = isReady ? 'Reason to accept warnings' : 'Reason';
-  const hint =
-    'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
-  const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
+    return html`<p class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}</p>${shown}`;
+  const reason = {
+    ...reasonSpec(
+      'Stored with the run and with each finding. A finding stays accepted until its data changes.',
+    ),
+    ...{ rows: 3, required: !isReady, ...(isReady && { label: 'Reason to accept warnings' }) },
+  };
+  const { fieldOf } = filledForm({ reason }, reviewed, problem);
   const isWarned = isReady && checks.some((check) => isChoice(check, accepting));
   return html`
-    <form novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
+    <form novalidate hx-post=${runPath(run.id, '/finalize')} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ ...reviewedOf(run), etag, ...(!isAccepted && { failed: 'true' }) })}
       ${!isAccepted && shown}
       <div class="card">
@@ -198,7 +195,6 @@ async function confirmation(
         ${!isAccepted && fieldOf('reason')}
         <div class="actions">
           <button type="submit" class=${isAccepted ? 'while-unchanged' : 'while-unchanged danger'}>${isAccepted ? 'Finalize' : 'Accept findings and finalize'}</button>
-          <a class="button quiet" href=${path}>Back to the run</a>
           <span class="busy soft" role="status">Finalizing …</span>
         </div>
       </div>

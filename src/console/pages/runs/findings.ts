@@ -1,7 +1,6 @@
 /** The readiness findings that finalizing a run accepts, or accepted, each with its employee and event. */
 import type { ResultOf } from '../../../api/operation.ts';
 import { listPayrollRunFindings } from '../../../api/operations/payroll-run-findings.ts';
-import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import { later } from '../../elements/facts.ts';
 import { actionOn, findingIn, type Sight } from '../../elements/finding.ts';
@@ -13,6 +12,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import type { Run } from './labels.ts';
+import { outlineOf } from './state.ts';
 
 type Finding = ResultOf<typeof listPayrollRunFindings>['findings'][number];
 type FindingRun = Pick<Run, 'id' | 'employer_id'>;
@@ -21,7 +21,7 @@ export function findingPages({ part }: Console): void {
   part('/runs/:run_id/findings', 'runs:read', async (visit) => {
     const { data, problem } = await attempt(visit.api.perform(listPayrollRunFindings), 422);
     if (problem !== undefined || data.count === 0) return html`<div></div>`;
-    return listOf(data, await visit.api.perform(getPayrollRunOutline), visit);
+    return listOf(data, await outlineOf(visit), visit);
   });
 }
 

@@ -1,78 +1,59 @@
 /** Overrides of an open run: their list on the page of the run, and the form that sets or removes one. */
 import type { ResultOf } from '../../../api/operation.ts';
-import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import {
   listPayrollRunOverrides,
   overridePayrollRunLine,
   removePayrollRunOverride,
 } from '../../../api/operations/payroll-run-overrides.ts';
-import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { amountOf, centsOf } from '../../../money.ts';
 import { state } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, meantAmount, preview, type Specs } from '../../elements/fields.ts';
+import {
+  filledForm,
+  hiddenFields,
+  meantAmount,
+  preview,
+  reasonSpec,
+  type Specs,
+} from '../../elements/fields.ts';
 import { actorName, counted, difference, money, term } from '../../elements/format.ts';
-import { address, idLink, named, runEmployeeLink, runPath } from '../../elements/links.ts';
+import { address, idLink, named, overridePath, runEmployeeLink, runPath } from '../../elements/links.ts';
 import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
-import { changeName, type Line, nameOf, type Run } from './labels.ts';
+import { changeName, type Line, type Run } from './labels.ts';
+import { readLines } from './paycheck-lines.ts';
+import { pageOfRun } from './state.ts';
 
 type Override = ResultOf<typeof listPayrollRunOverrides>['overrides'][number];
 
-/** Lines of one paycheck: deductions of an employee. */
-const LINES_OF_PAYCHECK = 1_000;
+const SIDES = { member_amount: 'Employee amount', employer_amount: 'Employer amount' } as const;
+const SIDE_NAMES = Object.keys(SIDES) as (keyof typeof SIDES)[];
 
-const SPECS: Specs = {
-  deduction_id: {
-    label: 'Deduction ID',
-    required: true,
-    hint: 'Also a deduction that has no amount in this run yet.',
-  },
-  member_amount: { label: 'Employee amount', required: true, size: 12 },
-  employer_amount: { label: 'Employer amount', required: true, size: 12 },
-  reason: { label: 'Reason', required: true, hint: 'Stored with the run. At most 500 characters.' },
-};
-
-export function overridePages({ page, action }: Console): void {
-  page('/runs/:run_id/override', 'runs:write', async (visit) => {
-    const run = await visit.api.perform(getPayrollRunOutline);
-    const { id, state } = run;
-    const title = html`Override an amount: ${nameOf(run)}`;
-    if (state !== 'open') {
-      const body = html`<p>${`This run is ${state}, so its amounts stay as they are. `}<a href=${runPath(id)}>Back to the run</a></p>`;
-      return { title, body };
-    }
-    const { overrides } = await visit.api.perform(listPayrollRunOverrides);
-    const { employee_id, deduction_id } = visit.query;
-    const known = overrides.find(
-      (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
-    );
-    if (employee_id === undefined)
-      return { title, body: employeeFinder(run.employer_id, runPath(id, '/override'), 'Choose a line') };
-    const lines = await regularLines(visit, employee_id);
-    const body = html`
-      ${deduction_id === undefined && lineChoices(id, lines)}
-      ${overrideForm(id, { ...visit.query, ...known }, hintsOf(lines, deduction_id))}
-      ${known !== undefined && removal(id, known)}
-    `;
-    return { title, body };
-  });
+export function overridePages(pages: Console): void {
+  const { action } = pages;
+  pageOfRun(pages, '/override', 'runs:write', async (visit, run) => ({
+    title: 'Override an amount:',
+    body:
+      run.state === 'open'
+        ? await overriding(visit, run)
+        : html`<p>${`This run is ${run.state}, so its amounts stay as they are.`}</p>`,
+  }));
 
   action('/runs/:run_id/override', 'runs:write', async (act) => {
     const { api, params, form } = act;
     const { run_id = '' } = params;
-    const { employee_id = '', deduction_id = '', ...typed } = form;
-    const { member_amount = '', employer_amount = '', reason = '' } = typed;
+    const { employee_id = '', deduction_id = '', member_amount, employer_amount, reason } = form;
     const call = api.perform(overridePayrollRunLine, {
       params: { employee_id, deduction_id },
       body: { member_amount, employer_amount, reason },
     });
     const { problem } = await attempt(call, 400, 404, 409, 422);
-    if (problem === undefined) return backToLines(run_id, employee_id);
-    return overrideForm(run_id, form, hintsOf(await regularLines(act, employee_id), deduction_id), problem);
+    return problem === undefined
+      ? backToLines(run_id, employee_id)
+      : overrideForm(run_id, form, await regularLines(act, employee_id), problem);
   });
 
   action('/runs/:run_id/override/preview', 'runs:write', async (act) =>
@@ -90,12 +71,30 @@ function backToLines(runId: string, employee_id: string) {
   return { go: `${address(runPath(runId), { employee_id, saved: 'true' })}#lines` };
 }
 
+/** Renders the lines of the employee in the address, or the form for one of them. */
+async function overriding(visit: Visit, { id, employer_id }: Run): Promise<Html> {
+  const { employee_id, deduction_id } = visit.query;
+  if (employee_id === undefined) return employeeFinder(employer_id, overridePath(id), 'Choose a line');
+  const { overrides } = await visit.api.perform(listPayrollRunOverrides);
+  const known = overrides.find(
+    (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
+  );
+  const lines = await regularLines(visit, employee_id);
+  return html`
+    ${deduction_id === undefined && lineChoices(id, lines)}
+    ${overrideForm(id, { ...visit.query, ...known }, lines)}
+    ${known !== undefined && removal(id, known)}
+  `;
+}
+
 /** Returns the regular lines of an employee; none without an employee, or in a run that cannot be computed. */
-async function regularLines({ api }: Pick<Visit, 'api'>, employee_id = ''): Promise<readonly Line[]> {
+async function regularLines(visit: Visit, employee_id = ''): Promise<readonly Line[]> {
   if (employee_id === '') return [];
-  const list = { employee_id, kind: 'regular', limit: LINES_OF_PAYCHECK };
-  const { data } = await attempt(api.perform(listPayrollRunLines, { query: list }), 400, 422);
-  return data?.data ?? [];
+  return (await attempt(readLines(visit, { employee_id, kind: 'regular' }), 400, 422)).data ?? [];
+}
+
+function lineIn(lines: readonly Line[], deduction_id: unknown): Line | undefined {
+  return lines.find((line) => line.deduction_id === deduction_id);
 }
 
 function lineChoices(runId: string, lines: readonly Line[]): Html | null {
@@ -113,58 +112,55 @@ function lineChoices(runId: string, lines: readonly Line[]): Html | null {
 }
 
 function overridden(typed: Visit['query'], lines: readonly Line[]): Html {
-  const line = lines.find((candidate) => candidate.deduction_id === typed.deduction_id);
-  const sides = [
-    ['Employee amount', typed.member_amount, line?.member_amount],
-    ['Employer amount', typed.employer_amount, line?.employer_amount],
-  ] as const;
-  const rows = sides.flatMap(([side, text, regular = '0.00']) => {
-    const amount = meantAmount(text);
-    return amount === null ? [] : [{ side, amount, regular }];
+  const line = lineIn(lines, typed.deduction_id);
+  const rows = SIDE_NAMES.flatMap((side) => {
+    const amount = meantAmount(typed[side]);
+    return amount === null ? [] : [{ side, amount, regular: line?.[side] ?? '0.00' }];
   });
   if (rows.length === 0)
     return html`<p class="hint">What changes appears here once an amount is entered.</p>`;
   return table(rows, { caption: 'What changes' }, [
-    ['Amount', ({ side }) => side, 'name'],
+    ['Amount', ({ side }) => SIDES[side], 'name'],
     ['In the run now', ({ regular }) => money(regular), 'number'],
     ['With the override', ({ amount }) => money(amountOf(amount)), 'number'],
     ['Difference', ({ amount, regular }) => difference(amountOf(amount - centsOf(regular))), 'number'],
   ]);
 }
 
-/** Returns the amounts that the paycheck has now, as hints of the fields; empty without a line of the deduction. */
-function hintsOf(lines: readonly Line[], deduction_id: string | undefined): Readonly<Record<string, string>> {
-  const line = lines.find((candidate) => candidate.deduction_id === deduction_id);
-  if (line === undefined) return {};
-  const hintOf = (amount: string | null) => `${money(amount)} in the run now.`;
-  return { member_amount: hintOf(line.member_amount), employer_amount: hintOf(line.employer_amount) };
+/** Returns the fields. Those of the amounts say what the line has now. */
+function specsOf(line: Line | undefined): Specs {
+  const amounts = SIDE_NAMES.map((side): [string, Specs[string]] => {
+    const hint = line && { hint: `${money(line[side])} in the run now.` };
+    return [side, { label: SIDES[side], required: true, size: 12, ...hint }];
+  });
+  return {
+    deduction_id: {
+      label: 'Deduction ID',
+      required: true,
+      hint: 'Also a deduction that has no amount in this run yet.',
+    },
+    ...Object.fromEntries(amounts),
+    reason: reasonSpec('Stored with the run.'),
+  };
 }
 
 function overrideForm(
   runId: string,
   typed: Readonly<Record<string, unknown>>,
-  hints: Readonly<Record<string, string>>,
+  lines: readonly Line[],
   problem?: ProblemDetails,
 ): Html {
-  const specs = Object.fromEntries(
-    Object.entries(SPECS).map(([name, spec]) => [
-      name,
-      hints[name] === undefined ? spec : { ...spec, hint: hints[name] },
-    ]),
-  );
+  const specs = specsOf(lineIn(lines, typed.deduction_id));
   const { summary, fieldOf } = filledForm(specs, typed, problem);
   return html`
-    <form id="override" class="card" aria-label="Override" novalidate hx-post=${runPath(runId, '/override')} hx-target="this" hx-swap="outerHTML">
+    <form id="override" class="card" aria-label="Override" novalidate hx-post=${overridePath(runId)} hx-target="this" hx-swap="outerHTML">
       ${summary}
       <p>Employee: ${named('employee', String(typed.employee_id))}</p>
       ${hiddenFields({ employee_id: String(typed.employee_id) })}
       <p>The paycheck takes these amounts instead of the regular ones. Later paychecks take the regular amounts again, and nothing collects the difference.</p>
-      ${Object.keys(SPECS).map(fieldOf)}
+      ${Object.keys(specs).map(fieldOf)}
       ${preview('override', runPath(runId, '/override/preview'))}
-      <div class="actions">
-        <button type="submit">Override the amounts</button>
-        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
-      </div>
+      <button type="submit">Override the amounts</button>
     </form>
   `;
 }
@@ -204,12 +200,4 @@ export async function overridesOf(
     ['Reason', ({ reason }) => reason, 'wide'],
   ]);
   return html`<details><summary>${counted(overrides.length, 'override')}</summary>${list}</details>`;
-}
-
-/** Returns the address of the form for a deduction, or for any deduction of an employee. */
-export function overridePath(
-  runId: string,
-  deduction: Partial<Record<'employee_id' | 'deduction_id', string | undefined>>,
-): string {
-  return address(runPath(runId, '/override'), deduction);
 }

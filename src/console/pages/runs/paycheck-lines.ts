@@ -1,40 +1,36 @@
 /** Lines of a run or a preview by paycheck, with the explanation of each amount. */
 import { listDeductions } from '../../../api/operations/deductions.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
-import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
+import { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { flagTexts } from '../../../formats/flags.ts';
 import { facts, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
-import { deductionLink, eventOf, idLink, nameable, runLink } from '../../elements/links.ts';
+import { deductionLink, eventOf, idLink, nameable, overridePath, runLink } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { spanOf } from '../ledger/terms.ts';
 import * as labels from './labels.ts';
-import { overridePath } from './overrides.ts';
+import { outlineOf } from './state.ts';
 
 type Line = labels.Line;
 type Options = {
-  /** To link an employee's lines. A preview has none. */
-  readonly runId?: string;
-  /** To show the day on which a deduction must be in effect. */
+  /** The run of the lines. A preview has none. */
   readonly run?: labels.Run;
-  /** Amounts of the run can be overridden. */
-  readonly isOpen?: boolean;
-  readonly may?: Visit['may'];
+  readonly may: Visit['may'];
   /** The lines of the employee in the previous run. */
   readonly before?: readonly Line[];
   /** The last days of the deductions of an employee who left, by id; null for one without an end. */
   readonly ends?: ReadonlyMap<string, string | null>;
 };
 
-/** Renders the lines of a preview in their order, grouped by employee. */
+/** Renders the lines of a preview in their order, grouped by employee. They link nothing: what is typed would be lost. */
 export function paychecks(lines: readonly Line[]): Html {
   const paycheckOf = ([employee, ofEmployee]: [string, Line[]]) => html`
     <section class="card paycheck">
       <h3>${nameable('employee', employee, idLink(null, employee))}</h3>
-      ${ofEmployee.map((line) => lineOf(line, {}))}
+      ${ofEmployee.map((line) => lineOf(line, { may: () => false }))}
     </section>
   `;
   return html`
@@ -66,7 +62,7 @@ function lineOf(line: Line, options: Options): Html {
       <div class="why">
         <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${sentence(step)}</li>`)}</ol>
         ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${flagTexts(flag).meaning}</li>`)}</ul>`}
-        ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${eventOf(line.unapplied.event_id, { may: options.may ?? (() => false) })}</p>`}
+        ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${eventOf(line.unapplied.event_id, options)}</p>`}
         ${factsOf(line, options)}
         ${kind === 'regular' && overrideLink(line, options)}
       </div>
@@ -75,9 +71,9 @@ function lineOf(line: Line, options: Options): Html {
 }
 
 /** Links to the form that overrides the amounts of a line of an open run. */
-function overrideLink({ employee_id, deduction_id }: Line, { runId, isOpen, may }: Options): Content {
-  if (runId === undefined || isOpen !== true || may?.('runs:write') !== true) return null;
-  return html`<p class="on-screen"><a href=${overridePath(runId, { employee_id, deduction_id })}>Override the amounts …</a></p>`;
+function overrideLink({ employee_id, deduction_id }: Line, { run, may }: Options): Content {
+  if (run?.state !== 'open' || !may('runs:write')) return null;
+  return html`<p class="on-screen"><a href=${overridePath(run.id, { employee_id, deduction_id })}>Override the amounts …</a></p>`;
 }
 
 /** `changed from $57.69`, `replaced, was $57.69`. */
@@ -98,14 +94,14 @@ const RECORDS = {
 };
 
 /** Shows the record since which the amount of an adjustment or arrears line is due. */
-function recordOf({ kind, id }: NonNullable<Line['because']>, may: Options['may'] = () => false): Html {
-  if (kind === 'event') return html`<span>${RECORDS[kind]} ${eventOf(id, { may })}</span>`;
-  return html`<span>${RECORDS[kind]} <code>${id}</code></span>`;
+function recordOf({ kind, id }: NonNullable<Line['because']>, options: Options): Html {
+  return html`<span>${RECORDS[kind]} ${kind === 'event' ? eventOf(id, options) : html`<code>${id}</code>`}</span>`;
 }
 
-function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Options): Html {
+function factsOf(line: Line, options: Options): Html {
+  const { may, run, before = [], ends = new Map() } = options;
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
-  const linked = (id: string) => (may?.('ledger:read') ? deductionLink(id) : idLink(null, id));
+  const linked = (id: string) => (may('ledger:read') ? deductionLink(id) : idLink(null, id));
   const deduction =
     version === null
       ? linked(deduction_id)
@@ -138,7 +134,7 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
     ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
     ['Open item', line.item_id],
-    ['Because of', line.because !== null && recordOf(line.because, may)],
+    ['Because of', line.because !== null && recordOf(line.because, options)],
     ['Deduction', deduction_id !== '' && deduction],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
     ['Payroll code', line.payroll_code],
@@ -152,33 +148,34 @@ const LEAVER_FLAGS: Line['flags'] = ['open_after_termination', 'coverage_beyond_
 /** Lines of one employee: deductions, and adjustments of the year. */
 const LINES_OF_EMPLOYEE = 1_000;
 
+/** Reads the lines of an employee in the run of the page's address, or in another. */
+export async function readLines(
+  { api }: Visit,
+  query: { readonly employee_id: string | undefined; readonly kind?: Line['kind'] },
+  run_id?: string,
+): Promise<Line[]> {
+  const list = { query: { ...query, limit: LINES_OF_EMPLOYEE }, ...(run_id && { params: { run_id } }) };
+  return (await api.perform(listPayrollRunLines, list)).data;
+}
+
 /** Renders all lines of the employee in the address. */
 export async function linesOfEmployee(visit: Visit): Promise<Html> {
-  const { api, params, query, may } = visit;
-  const { run_id: runId = '' } = params;
+  const { query, may } = visit;
   const { employee_id } = query;
-  const run = await api.perform(getPayrollRunOutline);
-  const list = { employee_id, limit: LINES_OF_EMPLOYEE };
-  const { data, problem } = await attempt(api.perform(listPayrollRunLines, { query: list }), 422);
+  const { data: lines, problem } = await attempt(readLines(visit, { employee_id }), 422);
   if (problem !== undefined) return problemSummary(problem);
-  if (data.data.length === 0) return html`<p class="soft">No lines in this run.</p>`;
-  const isOpen = run.state === 'open';
-  const before = await linesBefore(api, data.data, list);
-  const options = { runId, run, isOpen, may, before, ends: await endsAfterLeaving(visit, data.data) };
-  return html`<div>${HEADS}${data.data.map((line) => lineOf(line, options))}</div>`;
+  if (lines.length === 0) return html`<p class="soft">No lines in this run.</p>`;
+  const before = await linesBefore(visit, lines);
+  const options = { run: await outlineOf(visit), may, before, ends: await endsAfterLeaving(visit, lines) };
+  return html`<div>${HEADS}${lines.map((line) => lineOf(line, options))}</div>`;
 }
 
 /** Returns the lines of the employee in the previous run, if an amount changed since. */
-async function linesBefore(
-  api: Visit['api'],
-  lines: readonly Line[],
-  list: { employee_id: string | undefined; limit: number },
-): Promise<Line[]> {
+async function linesBefore(visit: Visit, lines: readonly Line[]): Promise<Line[]> {
   if (lines.every(({ amount_change }) => amount_change !== 'changed')) return [];
-  const { comparison } = await api.perform(getPayrollRun);
-  if (comparison === null) return [];
-  const run_id = comparison.previous_run_id;
-  return (await api.perform(listPayrollRunLines, { params: { run_id }, query: list })).data;
+  const { comparison } = await visit.api.perform(getPayrollRun);
+  const { employee_id } = visit.query;
+  return comparison === null ? [] : readLines(visit, { employee_id }, comparison.previous_run_id);
 }
 
 /** Returns until when deductions cover an employee who left, by id; empty for a user who may not see it. */

@@ -2,8 +2,7 @@
 import { Readable } from 'node:stream';
 import type { ResultOf } from '../../../api/operation.ts';
 import { auditPayrollRun, listTakenLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
-import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
-import { Refusal } from '../../../api/problem.ts';
+import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import { describeRows, type WithRows } from '../../../api/schemas.ts';
 import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
@@ -23,12 +22,11 @@ import { type Column, PAGE_ROWS, pager, table, withNote } from '../../elements/l
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { type Attempt, attempt, type UploadedFile } from '../../performing.ts';
+import { attempt, type UploadedFile } from '../../performing.ts';
 import { itemsPath } from '../items/labels.ts';
-import { nameOf, type Run } from './labels.ts';
-import { outlineOf } from './run.ts';
+import type { Run } from './labels.ts';
 import { leftOpen, paycheckForm, reportedAmounts } from './short-paycheck.ts';
-import { stateOf } from './state.ts';
+import { outlineOf, pageOfRun } from './state.ts';
 
 type Audit = ResultOf<typeof auditPayrollRun>;
 
@@ -46,48 +44,41 @@ const COMPARED_BY: Readonly<Record<string, string>> = {
 
 export function payrollFilePages(pages: Console): void {
   const taken = '/runs/:run_id/taken';
-  pages.page(taken, 'runs:read', async (visit) => {
-    const run = await outlineOf(visit);
-    const { id } = run;
-    const body = html`
-      ${await stateOf(visit, run, { shown: run.state })}
-      <p>${'Report only what payroll did not take in full, for one employee or with a file. It becomes an open item: the payroll policy decides whether later runs take it. '}<a href=${runPath(id)}>Back to the run</a></p>
+  pageOfRun(pages, '/taken', 'runs:read', async (visit, run) => ({
+    title: 'Deductions taken:',
+    body: html`
+      <p>Report only what payroll did not take in full, for one employee or with a file. It becomes an open item: the payroll policy decides whether later runs take it.</p>
       <div id=${OUTCOME} aria-live="polite"></div>
-      ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
-      ${takenForm(run, visit)}
-      ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
-    `;
-    return { title: html`Deductions taken: ${nameOf(run)}`, body };
-  });
-  const sendReport = async (uploaded: Upload, isPreview: boolean): Promise<Html> => {
-    const { data, problem } = await reported(uploaded, fileOf(uploaded), isPreview);
-    return problem === undefined ? data : rejectedFile(problem, await ofRun(uploaded, 'taken'), uploaded);
+      ${await takenForms(run, visit)}
+      ${live({ id: 'reports', path: address(runPath(run.id, '/taken'), visit.query) }, await reportsOf(run, visit))}
+    `,
+  }));
+  const send = (isPreview: boolean) => (uploaded: Upload) => {
+    const rejected = async (problem: ProblemDetails) =>
+      rejectedFile(problem, await ofRun(uploaded, 'taken'), uploaded);
+    return reported(uploaded, fileOf(uploaded), rejected, isPreview);
   };
-  upload(pages, `${taken}/check`, 'runs:write', 'file', (uploaded) => sendReport(uploaded, true));
-  upload(pages, taken, 'runs:write', 'file', (uploaded) => sendReport(uploaded, false));
+  upload(pages, `${taken}/check`, 'runs:write', 'file', send(true));
+  upload(pages, taken, 'runs:write', 'file', send(false));
 
   pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
     const report = await reportedAmounts(act);
     if (report.lines.length === 0) throw new Refusal('INVALID_REQUEST', 'Enter at least one amount.');
     const content = Readable.from([JSON.stringify(report)], { objectMode: false });
-    const { data, problem } = await reported(act, { content, headers: { 'content-type': ROW_TYPES.json } });
-    return problem === undefined ? data : rejectedRows(problem);
+    return reported(act, { content, headers: { 'content-type': ROW_TYPES.json } }, rejectedRows);
   });
 
   pages.action(`${taken}/preview`, 'runs:write', leftOpen);
 
-  const audit = '/runs/:run_id/audit';
-  pages.page(audit, 'runs:read', async (visit) => {
-    const run = await outlineOf(visit);
-    const { id, state } = run;
-    const body = html`
-      <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a></p>
-      ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', auditPayrollRun)}
+  pageOfRun(pages, '/audit', 'runs:read', async (_, { id, state }) => ({
+    title: 'Compare with payroll:',
+    body: html`
+      <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved.`}</p>
+      ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', auditPayrollRun)}
       <div id=${OUTCOME} aria-live="polite"></div>
-    `;
-    return { title: html`Compare with payroll: ${nameOf(run)}`, body };
-  });
-  upload(pages, audit, 'runs:read', 'file', async (uploaded) => {
+    `,
+  }));
+  upload(pages, '/runs/:run_id/audit', 'runs:read', 'file', async (uploaded) => {
     const { api, params, filename } = uploaded;
     const call = api.upload(auditPayrollRun, fileOf(uploaded));
     const { data, problem } = await attempt(call, 422);
@@ -96,14 +87,15 @@ export function payrollFilePages(pages: Console): void {
   });
 }
 
-function takenForm({ id, state }: Run, { may }: Visit): Html {
-  if (state !== 'finalized')
-    return html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
-  if (!may('runs:write')) return html`<p>${lacksScope('To report deductions taken', 'runs:write')}</p>`;
+async function takenForms(run: Run, visit: Visit): Promise<Html> {
+  if (run.state !== 'finalized')
+    return html`<p>${`This run is ${run.state}. Deductions taken can be reported only for a finalized run.`}</p>`;
+  if (!visit.may('runs:write')) return html`<p>${lacksScope('To report deductions taken', 'runs:write')}</p>`;
   return html`
+    ${await paycheckForm(run, visit)}
     <section aria-labelledby="with-file">
       <h2 id="with-file">With a file</h2>
-      ${fileForm(runPath(id, '/taken/check'), 'File with deductions taken', 'Check', 'change, submit', recordTaken)}
+      ${fileForm(runPath(run.id, '/taken/check'), 'File with deductions taken', 'Check', recordTaken)}
     </section>
   `;
 }
@@ -148,19 +140,21 @@ const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
 ];
 
 /** Saves a report, or only shows what it would leave open. */
-async function reported({ api }: Visit, file: UploadedFile, isPreview = false): Promise<Attempt<Html>> {
-  const { data, problem } = await attempt(
-    api.upload(recordTaken, file, { query: { preview: isPreview } }),
-    422,
-  );
-  if (problem !== undefined) return { problem };
-  return { data: reportShown(data, await api.perform(getPayrollRunOutline), isPreview) };
+async function reported(
+  visit: Visit,
+  file: UploadedFile,
+  rejected: (problem: ProblemDetails) => Html | Promise<Html>,
+  isPreview = false,
+): Promise<Html> {
+  const call = visit.api.upload(recordTaken, file, { query: { preview: isPreview } });
+  const { data, problem } = await attempt(call, 422);
+  return problem === undefined ? reportShown(data, await outlineOf(visit), isPreview) : rejected(problem);
 }
 
 /** Payroll's files about a run. Confirming how they are read leads back to the run. */
-async function ofRun({ api, params }: Visit, use: 'audit' | 'taken'): Promise<FileOf> {
-  const { employer_id } = await api.perform(getPayrollRunOutline);
-  return { employer_id, kind: 'payroll', use, run: params.run_id };
+async function ofRun(visit: Visit, use: 'audit' | 'taken'): Promise<FileOf> {
+  const { id: run, employer_id } = await outlineOf(visit);
+  return { employer_id, kind: 'payroll', use, run };
 }
 
 function reportShown(
@@ -250,14 +244,8 @@ function differences(audit: Audit, category: (typeof CATEGORIES)[number], runId:
   `;
 }
 
-/** `trigger`: what sends the form; `change` does as soon as a file is chosen. */
-function fileForm(
-  to: string,
-  label: string,
-  button: string,
-  trigger: 'submit' | 'change, submit',
-  op: WithRows,
-): Html {
+/** Renders the form for a file of `op`, which is sent as soon as it is chosen. */
+function fileForm(to: string, label: string, button: string, op: WithRows): Html {
   const { description, columns } = describeRows(op);
   const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
   const after = html`
@@ -274,6 +262,6 @@ function fileForm(
   return chosenFileForm(to, {
     ...{ label, accept: `.xlsx,${accepted.join(',')}`, button, busy: 'Reading the file …', after },
     hint: 'Choose a file or drop it here. Excel, CSV, JSON or NDJSON, at most 64 MiB. A file with payroll’s own columns is read through the employer’s file format.',
-    ...{ look: 'card', trigger },
+    ...{ look: 'card', trigger: 'change, submit' },
   });
 }

@@ -4,7 +4,6 @@ import type { ResultOf } from '../../../api/operation.ts';
 import { getFileFormat } from '../../../api/operations/file-formats.ts';
 import {
   getPayrollRun,
-  getPayrollRunOutline,
   getPayrollRunReadiness,
   verifyPayrollRun,
 } from '../../../api/operations/payroll-runs.ts';
@@ -43,11 +42,20 @@ import { employeesOf, isOfEmployees } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
 import { overridesOf } from './overrides.ts';
-import { optionsOf, otherActions, runSummary, stateOf, statePart, voidApprovalOf } from './state.ts';
+import {
+  computedOf,
+  optionsOf,
+  otherActions,
+  outlineOf,
+  stateOf,
+  statePart,
+  voidApprovalOf,
+} from './state.ts';
 
 type Run = labels.Run;
 
-export function runPages({ page, part }: Console): void {
+export function runPages(pages: Console): void {
+  const { page, part } = pages;
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
     const { query } = visit;
@@ -64,7 +72,7 @@ export function runPages({ page, part }: Console): void {
       ${voiding?.approved_by != null && html`<p class="notice while-unchanged" role="status">${obstacleOf(voiding, visit, 'void') ?? `${actorName(voiding.approved_by)} approved voiding this run.`} <a href="/">All payrolls</a></p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${run.state === 'voided' && repetition(visit, run)}
-      ${await stateOf(visit, run, { shown: run.state }, runSummary)}
+      ${await stateOf(visit, run, { hasSummary: true })}
       ${!isOfEmployees(query) && later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${!isOpen && findingsOf(run)}
       ${isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
@@ -76,7 +84,7 @@ export function runPages({ page, part }: Console): void {
     return { title: labels.nameOf(run), body };
   });
 
-  statePart(part);
+  statePart(pages);
 
   part('/runs/:run_id/bar', 'runs:read', async (visit) => {
     const { data: run, problem } = await attempt(visit.api.perform(getPayrollRun), 422);
@@ -85,10 +93,9 @@ export function runPages({ page, part }: Console): void {
 
   part('/runs/:run_id/proof', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
-    const { data } = await attempt(visit.api.perform(getPayrollRun), 422);
     return html`
       <div>
-        ${optionsOf(run, data)}
+        ${optionsOf(run, await computedOf(visit))}
         ${run.state !== 'open' && verification(run.id)}
         ${await historyOf(visit, { resource_type: 'run', resource_id: run.id }, { isOpen: true })}
       </div>
@@ -263,11 +270,6 @@ function repetition({ may }: Visit, run: Run): Html | null {
       </form>
     </section>
   `;
-}
-
-/** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */
-export function outlineOf({ api }: Visit): Promise<Run> {
-  return api.perform(getPayrollRunOutline);
 }
 
 /** The figures that a user reviews before finalizing. They are sent along, to notice when they changed. */

@@ -1,5 +1,5 @@
 /** The form that reports what payroll took from one paycheck. */
-import { listPayrollRunLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
+import { recordTaken } from '../../../api/operations/payroll-run-lines.ts';
 import { amountOf, centsOf } from '../../../money.ts';
 import { meantAmount, plainAmount, preview, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
@@ -10,9 +10,8 @@ import type { Act, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { employeeFinder } from '../../search.ts';
 import type { Line, Run } from './labels.ts';
+import { readLines } from './paycheck-lines.ts';
 
-/** Lines of one paycheck: deductions, and adjustments of the year. */
-const LINES_OF_PAYCHECK = 1_000;
 /** Prefix of the field of a line, followed by its place among the lines of the employee, which never changes in a final run. */
 const AMOUNT = 'amount:';
 
@@ -26,7 +25,7 @@ export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Prom
         ${employeeFinder(employer_id, path, 'Enter the amounts')}
       </section>
     `;
-  const { data: lines, problem } = await attempt(linesOf(visit, employee_id), 400, 422);
+  const { data: lines, problem } = await attempt(readLines(visit, { employee_id }), 400, 422);
   if (problem !== undefined) return problemSummary(problem);
   if (lines.length === 0)
     return html`<p>${named('employee', employee_id)}${' has no lines in this run. '}<a href=${path}>Choose another employee</a></p>`;
@@ -59,7 +58,7 @@ function amountField(line: Line, index: number): Html {
 /** Shows what each line of the form would leave open. */
 export async function leftOpen(act: Act): Promise<Html> {
   const { employee_id = '', nothing, ...fields } = act.form;
-  const rows = (await linesOf(act, employee_id)).flatMap((line, index) => {
+  const rows = (await readLines(act, { employee_id })).flatMap((line, index) => {
     const typed = meantAmount(fields[AMOUNT + index]);
     const taken = typed ?? (nothing === undefined ? null : 0n);
     return taken === null ? [] : [{ ...line, taken }];
@@ -76,7 +75,7 @@ export async function leftOpen(act: Act): Promise<Html> {
 /** Returns the lines of a report with the amounts of the form. */
 export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
   const { employee_id = '', over, nothing, ...fields } = act.form;
-  const lines = await linesOf(act, employee_id);
+  const lines = await readLines(act, { employee_id });
   const reported = lines.flatMap((line, index) => {
     const amount = plainAmount(fields[AMOUNT + index]);
     return amount === '' ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
@@ -89,9 +88,4 @@ export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
 function namesOf(line: Line): object {
   const names: readonly string[] = recordTaken.rows?.optional ?? [];
   return Object.fromEntries(Object.entries(line).filter(([name]) => names.includes(name)));
-}
-
-async function linesOf({ api }: Visit, employee_id: string): Promise<Line[]> {
-  const list = { employee_id, limit: LINES_OF_PAYCHECK };
-  return (await api.perform(listPayrollRunLines, { query: list })).data;
 }

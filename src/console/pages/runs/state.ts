@@ -1,17 +1,17 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
 import { getSecondApproval, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
 import { getPayrollRunFreshness } from '../../../api/operations/payroll-run-employees.ts';
-import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
+import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
+import type { Scope } from '../../../security/scopes.ts';
 import { facts, live } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
-import { address, employerRunsLink, nameIn, runPath } from '../../elements/links.ts';
+import { address, employerRunsLink, nameIn, overridePath, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { attempt } from '../../performing.ts';
+import { type Console, mayApprove, type Page, type Visit } from '../../page.ts';
+import { attempt, dataOrNull } from '../../performing.ts';
 import * as labels from './labels.ts';
-import { overridePath } from './overrides.ts';
 
 type Run = labels.Run;
 
@@ -19,13 +19,39 @@ type Run = labels.Run;
 const LISTED = 50;
 
 /** Only this part refreshes: the others take as long as computing the run. */
-export function statePart(part: Console['part']): void {
+export function statePart({ part }: Console): void {
   part('/runs/:run_id/state', 'runs:read', async (visit) => {
-    const { shown = '', since, summary } = visit.query;
-    const { data: run } = await attempt(visit.api.perform(getPayrollRunOutline), 404);
-    return stateOf(visit, run, { shown, since }, summary === undefined ? undefined : runSummary);
+    const { shown, since, summary } = visit.query;
+    const run = await dataOrNull(outlineOf(visit));
+    return stateOf(visit, run, { shown, since, hasSummary: summary !== undefined });
   });
 }
+
+/** Declares a page below that of a run, which starts with the state of the run. `show` returns the rest, and the title without the run. */
+export function pageOfRun(
+  { page }: Console,
+  below: string,
+  scope: Scope,
+  show: (visit: Visit, run: Run) => Promise<Page>,
+): void {
+  page(`/runs/:run_id${below}`, scope, async (visit) => {
+    const run = await outlineOf(visit);
+    const { title, body } = await show(visit, run);
+    return { title: html`${title} ${labels.nameOf(run)}`, body: html`${await stateOf(visit, run)}${body}` };
+  });
+}
+
+/** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */
+export function outlineOf({ api }: Visit): Promise<Run> {
+  return api.perform(getPayrollRunOutline);
+}
+
+/** Computes the run; undefined if it cannot be computed, which the bar of its page explains. */
+export async function computedOf({ api }: Visit): Promise<labels.ComputedRun | undefined> {
+  return (await attempt(api.perform(getPayrollRun), 422)).data;
+}
+
+type Opened = { shown?: string | undefined; since?: string | undefined; hasSummary?: boolean };
 
 /**
  * Renders what a page shows of a run's state, and a notice once that is no longer `shown`, the state for which the page
@@ -33,22 +59,19 @@ export function statePart(part: Console['part']): void {
  * with the class `while-unchanged` and, of a deleted run, `while-stored`; and after a change of data `while-current`.
  */
 export async function stateOf(
-  visit: Visit,
-  run: Run | undefined,
-  { shown, since }: { shown: string; since?: string | undefined },
-  summaryOf?: typeof runSummary,
+  { api, params }: Visit,
+  run: Run | null,
+  { shown = run?.state, since, hasSummary = false }: Opened = {},
 ): Promise<Html> {
-  const { run_id = '' } = visit.params;
-  const isOpen = run?.state === 'open';
-  const fresh = isOpen
-    ? await visit.api.perform(getPayrollRunFreshness, { params: { run_id }, query: { since } })
-    : null;
-  const summary = summaryOf && 'true';
-  const path = address(runPath(run_id, '/state'), { shown, since: since ?? fresh?.state, summary });
+  const { run_id = '' } = params;
+  const fresh =
+    run?.state === 'open' ? await api.perform(getPayrollRunFreshness, { query: { since } }) : null;
+  const opened = { shown, since: since ?? fresh?.state, summary: hasSummary || undefined };
+  const path = address(runPath(run_id, '/state'), opened);
   const content = html`
     ${run?.state !== shown && changedNotice(run_id, run?.state)}
-    ${isOpen && fresh?.changed && outdatedNotice}
-    ${run !== undefined && summaryOf?.(run)}
+    ${fresh?.changed && outdatedNotice}
+    ${run !== null && hasSummary && runSummary(run)}
   `;
   return live({ id: 'run-state', path, every: '5s' }, content);
 }
@@ -75,7 +98,7 @@ function changedNotice(runId: string, now: Run['state'] | undefined): Html {
 }
 
 /** Renders who made a run final or void. The bar has all that is known of an open run. */
-export function runSummary(run: Run): Html | null {
+function runSummary(run: Run): Html | null {
   const { finalized_at, voided_at, last_download } = run;
   if (run.state === 'open') return null;
   const report = run.taken_reports.at(-1);
@@ -142,13 +165,12 @@ function listed(ids: readonly string[] | null, shown: (id: string) => Content = 
   return [items, more > 0 && `, and ${more} more`];
 }
 
-/** Returns the approval of voiding a final run. */
-export async function voidApprovalOf(
-  visit: Visit,
-  run: Pick<Run, 'state' | 'employer_id'>,
-): Promise<RunApproval> {
-  if (run.state !== 'finalized' || !(await requiresApproval(visit, run))) return null;
-  const { approvals } = await visit.api.perform(listPayrollRunApprovals);
+/** Returns the approval of voiding a final run; null if none is required. */
+export async function voidApprovalOf({ api }: Visit, { state: now, employer_id }: Run): Promise<RunApproval> {
+  if (now !== 'finalized') return null;
+  const { required } = await api.perform(getSecondApproval, { params: { employer_id } });
+  if (!required) return null;
+  const { approvals } = await api.perform(listPayrollRunApprovals);
   const counting = approvals.filter(({ action, ended_at }) => action === 'void' && ended_at === null);
   const byAnother = counting.find(({ is_yours }) => !is_yours);
   const approved_by = (byAnother ?? counting[0])?.approved_by ?? null;
@@ -159,31 +181,26 @@ export async function voidApprovalOf(
 /** Links the page where a person approves or withdraws an approval. */
 export function toApprovals(runId: string, approval: RunApproval, visit: Visit): Html | null {
   if (approval === null || !mayApprove(visit)) return null;
-  return html`<a href=${runPath(runId, '/approve')}>Approvals of this run</a>${' '}`;
-}
-
-async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
-  return (await api.perform(getSecondApproval, { params: { employer_id } })).required;
+  return html`<a href=${runPath(runId, '/approve')}>Approvals of this run</a>`;
 }
 
 /** Renders the buttons that the state of a run allows. The bar has the next action. `voiding`: the approval of it. */
 export function otherActions(run: Run, visit: Visit, voiding: RunApproval): Html {
   const { may } = visit;
   const isVoidApprover = voiding !== null && mayApprove(visit);
-  const { id: run_id, state: now, employer_id } = run;
-  const [isOpen, isFinalized] = [now === 'open', now === 'finalized'];
-  const mayWrite = may('runs:write');
+  const { id: run_id, employer_id } = run;
+  const isEditable = run.state === 'open' && may('runs:write');
   const link = (path: string, title: string, kind = 'quiet') =>
     html`<a class=${`button ${kind}`} href=${path}>${title}</a>`;
   return html`
     <div class="actions while-unchanged">
       ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
-      ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
+      ${isEditable && link(overridePath(run_id), 'Override an amount …')}
       ${link(address('/settings', { employer_id, run: run_id }), 'Payroll settings')}
       ${isVoidApprover && voiding.state === 'missing' && link(runPath(run_id, '/approve'), 'Approve voiding …')}
       ${isVoidApprover && voiding.state === 'yours' && link(runPath(run_id, '/approve'), 'Withdraw your approval …')}
-      ${may('runs:approve') && isFinalized && obstacleOf(voiding, visit, 'void') === null && link(runPath(run_id, '/void'), 'Void …', 'danger')}
-      ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
+      ${may('runs:approve') && run.state === 'finalized' && obstacleOf(voiding, visit, 'void') === null && link(runPath(run_id, '/void'), 'Void …', 'danger')}
+      ${isEditable && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
   `;
 }

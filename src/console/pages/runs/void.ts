@@ -2,29 +2,23 @@
 import { voidPayrollRun } from '../../../api/operations/payroll-run-work.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts } from '../../elements/facts.ts';
-import { filledForm } from '../../elements/fields.ts';
+import { filledForm, reasonSpec } from '../../elements/fields.ts';
 import { dayOf, money } from '../../elements/format.ts';
-import { address, nameIn, runPath } from '../../elements/links.ts';
+import { address, nameIn, type Query, runPath } from '../../elements/links.ts';
 import { obstacleOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
-import type { Act, Console, Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { nameOf, periodOf, type Run } from './labels.ts';
-import { outlineOf } from './run.ts';
-import { stateOf, toApprovals, voidApprovalOf } from './state.ts';
+import { periodOf, type Run } from './labels.ts';
+import { outlineOf, pageOfRun, toApprovals, voidApprovalOf } from './state.ts';
 
-export function voidPages({ page, action }: Console): void {
-  page('/runs/:run_id/void', 'runs:approve', async (visit) => {
-    const run = await outlineOf(visit);
-    const body = html`
-      ${await stateOf(visit, run, { shown: run.state })}
-      ${voidedAmounts(run)}
-      ${await voiding(visit, run, {})}
-    `;
-    return { title: html`Void ${nameOf(run)}`, body };
-  });
+export function voidPages(pages: Console): void {
+  pageOfRun(pages, '/void', 'runs:approve', async (visit, run) => ({
+    title: 'Void',
+    body: html`${voidedAmounts(run)}${await voiding(visit, run)}`,
+  }));
 
-  action('/runs/:run_id/void', 'runs:approve', async (act) => {
+  pages.action('/runs/:run_id/void', 'runs:approve', async (act) => {
     const { api, form } = act;
     const call = api.perform(voidPayrollRun, { body: { reason: form.reason ?? '' } });
     const { data, problem } = await attempt(call, 400, 409);
@@ -52,12 +46,7 @@ export function voidedAmounts(run: Run): Html {
   `;
 }
 
-async function voiding(
-  visit: Visit | Act,
-  run: Run,
-  typed: Visit['query'],
-  problem?: ProblemDetails,
-): Promise<Html> {
+async function voiding(visit: Visit, run: Run, typed: Query = {}, problem?: ProblemDetails): Promise<Html> {
   const approval = await voidApprovalOf(visit, run);
   const obstacle =
     run.state === 'open'
@@ -66,12 +55,11 @@ async function voiding(
         ? 'This run is already voided.'
         : obstacleOf(approval, visit, 'void');
   if (obstacle === null) return voidForm(run.id, typed, problem);
-  return html`<p id="void" class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${runPath(run.id)}>Back to the run</a></p>`;
+  return html`<p id="void" class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}</p>`;
 }
 
-function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails): Html {
-  const hint = 'Stored with the run. At most 500 characters.';
-  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
+function voidForm(runId: string, typed: Query, problem?: ProblemDetails): Html {
+  const specs = { reason: { ...reasonSpec('Stored with the run.'), rows: 3 } };
   const { summary, fieldOf } = filledForm(specs, typed, problem);
   return html`
     <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
@@ -80,7 +68,6 @@ function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails
       ${fieldOf('reason')}
       <div class="actions">
         <button type="submit" class="danger while-unchanged">Void the run</button>
-        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
       </div>
     </form>
   `;
