@@ -73,50 +73,48 @@ export function newRunPages({ page, action }: Console): void {
       employer_id === undefined
         ? await filtersOf(visit, PATH, [{ ...EMPLOYER_FILTER, required: true }])
         : employee_id === undefined
-          ? await runForm(readingIn(visit, visit.query), visit.query)
-          : await withEmployee(readingIn(visit, visit.query), { ...visit.query, add: employee_id });
+          ? await runForm(visit, await draftOf(visit, visit.query))
+          : await withEmployee(visit, { ...visit.query, add: employee_id });
     return { title: 'New off-cycle run', body };
   });
 
-  action(`${PATH}/preview`, 'runs:write', async (act) => previewFor(readingIn(act, act.form), act.form), {
-    bodyLimit: RUN_BYTES_MAX,
-  });
-
-  action(PATH, 'runs:write', (act) => changedOrSaved(readingIn(act, act.form)), { bodyLimit: RUN_BYTES_MAX });
+  const limit = { bodyLimit: RUN_BYTES_MAX };
+  action(
+    `${PATH}/preview`,
+    'runs:write',
+    async (act) => previewFor(act, await draftOf(act, act.form)),
+    limit,
+  );
+  action(PATH, 'runs:write', changedOrSaved, limit);
 }
 
-/** What a request reads more than once: the employees of its employer, and the payroll policy. */
-type Reading = {
-  /** Returns an employee of the employer; null for another id. */
-  readonly employee: (id: string) => Promise<Employee | null>;
-  readonly policies: () => ReturnType<typeof policiesOf>;
+/** What was typed, with what it names. */
+type Draft = {
+  readonly typed: Query;
+  /** By ID; null for one that the employer does not have. */
+  readonly employees: ReadonlyMap<string, Employee | null>;
+  /** Whether the payroll policy takes items without a decision. */
+  readonly isIncluding: boolean;
 };
 
-function readingIn<V extends Visit>(visit: V, { employer_id = '' }: Query): V & Reading {
-  const employees = new Map<string, Promise<Employee | null>>();
-  let policies: ReturnType<typeof policiesOf> | undefined;
-  return {
-    ...visit,
-    employee(id) {
-      const employee = employees.get(id) ?? read(visit, id, employer_id);
-      employees.set(id, employee);
-      return employee;
-    },
-    policies() {
-      policies ??= policiesOf(visit.api, employer_id);
-      return policies;
-    },
-  };
+async function draftOf(visit: Visit, typed: Query): Promise<Draft> {
+  const { employer_id = '', pay_date = visit.today } = typed;
+  const employees = new Map<string, Employee | null>();
+  for (const id of idsIn(typed, EMPLOYEE)) employees.set(id, await read(visit, id, employer_id));
+  const versions = await policiesOf(visit.api, employer_id);
+  const policy = versions.find(({ effective_from }) => effective_from <= pay_date);
+  return { typed, employees, isIncluding: policy?.open_items === 'include' };
 }
 
-async function changedOrSaved(act: Act & Reading): Promise<Html | Done> {
+async function changedOrSaved(act: Act): Promise<Html | Done> {
   const { do: command = '', ...typed } = act.form;
   if (command === 'add' || (command !== 'save' && typed.add !== undefined)) return withEmployee(act, typed);
   if (command !== 'save') {
     const { [EMPLOYEE + command]: _, ...others } = typed;
-    return runForm(act, others);
+    return runForm(act, await draftOf(act, others));
   }
-  const body = await bodyOf(act, typed);
+  const draft = await draftOf(act, typed);
+  const body = await bodyOf(act, draft);
   const typedId = typed.run_id?.trim();
   const base = `${typed.employer_id}-off-cycle-${typed.pay_date}`.replaceAll(/[^A-Za-z0-9._-]+/g, '-');
   for (let place = 1; place <= RUNS_OF_DATE; place += 1) {
@@ -125,24 +123,29 @@ async function changedOrSaved(act: Act & Reading): Promise<Html | Done> {
     const call = act.api.perform(putPayrollRun, { params: { run_id }, body });
     const { problem } = await attempt(call, 400, 409, 422);
     if (problem === undefined) return { go: address(runPath(run_id), { saved: 'true' }) };
-    if (problem.status !== 409) return runForm(act, typed, problem);
+    if (problem.status !== 409) return runForm(act, draft, problem);
   }
   const taken = { path: 'run_id', rule: 'is taken by another run: choose another ID' };
-  return runForm(act, typed, { type: '', title: 'The run cannot be saved', status: 409, errors: [taken] });
+  return runForm(act, draft, { type: '', title: 'The run cannot be saved', status: 409, errors: [taken] });
 }
 
 /** Adds the employee that was typed, with everything that is owed to them. */
-async function withEmployee(visit: Visit & Reading, { add = '', ...typed }: Query): Promise<Html> {
-  const employee = (await visit.employee(add.trim())) ?? (await named(visit, add, typed));
+async function withEmployee(visit: Visit, { add = '', ...typed }: Query): Promise<Html> {
+  const draft = await draftOf(visit, typed);
+  const { employer_id = '' } = typed;
+  const employee = (await read(visit, add.trim(), employer_id)) ?? (await named(visit, add, employer_id));
   if (employee === null) {
     const unknown = { path: 'add', rule: 'matches no employee of this employer, or several' };
-    const title = 'Check the employee';
-    return runForm(visit, { ...typed, add }, { type: '', title, status: 404, errors: [unknown] });
+    const problem = { type: '', title: 'Check the employee', status: 404, errors: [unknown] };
+    return runForm(visit, { ...draft, typed: { ...typed, add } }, problem);
   }
-  const isIncluding = await includesItems(visit, typed);
-  const owed = owedTo(employee, typed).filter((item) => isTakeable(item, isIncluding));
-  const selected = owed.map(({ id }) => [ITEM + id, 'yes']);
-  return runForm(visit, { ...typed, ...Object.fromEntries(selected), [EMPLOYEE + employee.id]: 'yes' });
+  const takeable = owedTo(employee, typed).filter((item) => isTakeable(item, draft));
+  const selected = Object.fromEntries(takeable.map(({ id }) => [ITEM + id, 'yes']));
+  return runForm(visit, {
+    ...draft,
+    typed: { ...typed, ...selected, [EMPLOYEE + employee.id]: 'yes' },
+    employees: new Map([...draft.employees, [employee.id, employee]]),
+  });
 }
 
 async function read({ api }: Visit, employee_id: string, employer_id: string): Promise<Employee | null> {
@@ -152,22 +155,16 @@ async function read({ api }: Visit, employee_id: string, employer_id: string): P
 }
 
 /** Returns the only employee of the employer whose name begins like this, or null. */
-async function named(visit: Visit & Reading, text: string, typed: Query): Promise<Employee | null> {
-  const [match, ...more] = await employeesFound(visit, text, typed.employer_id ?? '');
-  return match === undefined || more.length > 0 ? null : visit.employee(match.employee_id);
+async function named(visit: Visit, text: string, employer_id: string): Promise<Employee | null> {
+  const [match, ...more] = await employeesFound(visit, text, employer_id);
+  return match === undefined || more.length > 0 ? null : read(visit, match.employee_id, employer_id);
 }
 
 function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
   return open_items.filter((item) => item.employer_id === employer_id);
 }
 
-/** Reports whether the payroll policy takes items without a decision. */
-async function includesItems({ today, policies }: Visit & Reading, { pay_date = today }: Query) {
-  const versions = await policies();
-  return versions.find(({ effective_from }) => effective_from <= pay_date)?.open_items === 'include';
-}
-
-function isTakeable({ state, needs_decision }: Item, isIncluding: boolean): boolean {
+function isTakeable({ state, needs_decision }: Item, { isIncluding }: Draft): boolean {
   return state === 'take' || (isIncluding && state === 'open' && !needs_decision);
 }
 
@@ -176,13 +173,13 @@ function idsIn(typed: Query, prefix: string): string[] {
 }
 
 /** Builds the API's request body. The first employee and the schedule fill in what the form leaves empty. */
-async function bodyOf(visit: Visit & Reading, typed: Query): Promise<object> {
+async function bodyOf({ api }: Visit, { typed, employees }: Draft): Promise<object> {
   const { employer_id = '', pay_date, kind = 'off_cycle' } = typed;
-  const [employees, deductions] = [idsIn(typed, EMPLOYEE), idsIn(typed, DEDUCTION)];
-  const first = await visit.employee(employees[0] ?? '');
+  const deductions = idsIn(typed, DEDUCTION);
+  const [first] = employees.values();
   const employment = first?.employments.find((candidate) => candidate.employer_id === employer_id);
   const pay_frequency = typed.pay_frequency ?? employment?.pay_frequency ?? 'biweekly';
-  const schedules = (await scheduleYearsOf(visit.api, employer_id)).flatMap((year) => year.schedules);
+  const schedules = (await scheduleYearsOf(api, employer_id)).flatMap((year) => year.schedules);
   const period = schedules
     .filter((schedule) => schedule.pay_frequency === pay_frequency)
     .flatMap(({ pay_dates }) => pay_dates)
@@ -197,7 +194,7 @@ async function bodyOf(visit: Visit & Reading, typed: Query): Promise<object> {
     period_end: typed.period_end ?? period?.period_end ?? pay_date,
     ...(typed.pay_group !== undefined && { pay_group: typed.pay_group }),
     ...(final_checks.length > 0 && { final_checks }),
-    ...(employees.length > 0 && { employee_ids: employees }),
+    ...(employees.size > 0 && { employee_ids: [...employees.keys()] }),
     ...(deductions.length > 0 && { deductions }),
     // Without the field, a run takes all items of its employees.
     ...(kind === 'off_cycle' && { items: idsIn(typed, ITEM) }),
@@ -209,23 +206,21 @@ function isWithin(day = '', from: string, until: string): boolean {
 }
 
 /** Shows what the run would take; nothing until it has a pay date and an employee. */
-async function previewFor(visit: Visit & Reading, typed: Query): Promise<Html> {
-  if (typed.pay_date === undefined || idsIn(typed, EMPLOYEE).length === 0)
+async function previewFor(visit: Visit, draft: Draft): Promise<Html> {
+  if (draft.typed.pay_date === undefined || draft.employees.size === 0)
     return html`<p class="hint">Its amounts appear here once it has a pay date and an employee.</p>`;
-  const call = visit.api.perform(previewPayrollRun, { body: await bodyOf(visit, typed) });
+  const call = visit.api.perform(previewPayrollRun, { body: await bodyOf(visit, draft) });
   const { data, problem } = await attempt(call, 400, 409, 422);
   return problem === undefined ? previewOf(data, visit) : problemSummary(problem);
 }
 
-async function runForm(visit: Visit & Reading, typed: Query, problem?: ProblemDetails): Promise<Html> {
+async function runForm(visit: Visit, draft: Draft, problem?: ProblemDetails): Promise<Html> {
+  const { typed, employees } = draft;
   const { employer_id = '' } = typed;
   const specs = { ...BASICS, ...ADD, ...MORE };
   const { summary, isWrong, fieldOf } = filledForm(specs, { kind: 'off_cycle', ...typed }, problem);
   const names = Object.keys(MORE);
   const isOpen = names.some((name) => isWrong(name) || typed[name] !== undefined);
-  const isIncluding = await includesItems(visit, typed);
-  const employees = [];
-  for (const id of idsIn(typed, EMPLOYEE)) employees.push([id, await visit.employee(id)] as const);
   return html`
     <form id="run-form" class="long" novalidate hx-post=${PATH} hx-target="this" hx-swap="outerHTML" hx-config="timeout:600s">
       ${summary}
@@ -238,12 +233,12 @@ async function runForm(visit: Visit & Reading, typed: Query, problem?: ProblemDe
           <button type="submit" class="quiet" name="do" value="add">Add</button>
         </div>
       </section>
-      ${employees.map(([id, employee]) => employeeCard(id, employee, typed, isIncluding))}
+      ${[...employees].map(([id, employee]) => employeeCard(id, employee, draft))}
       <details class="card rare" open=${isOpen}>
         <summary>More</summary>
         <div class="columns">${names.map(fieldOf)}</div>
       </details>
-      ${preview('run-form', `${PATH}/preview`, await previewFor(visit, typed))}
+      ${preview('run-form', `${PATH}/preview`, await previewFor(visit, draft))}
       <div class="actions">
         <button type="submit" name="do" value="save">Create the run</button>
         <span class="hint">It stays open and up to date until you finalize or delete it.</span>
@@ -254,7 +249,8 @@ async function runForm(visit: Visit & Reading, typed: Query, problem?: ProblemDe
 }
 
 /** Renders an employee with a box for each deduction, and for each amount that is owed. */
-function employeeCard(id: string, employee: Employee | null, typed: Query, isIncluding: boolean): Html {
+function employeeCard(id: string, employee: Employee | null, draft: Draft): Html {
+  const { typed } = draft;
   const deductions = (employee?.deductions.data ?? []).filter((deduction) => {
     const { until } = spanOf(deduction);
     return until === null || until >= (typed.pay_date ?? '');
@@ -263,8 +259,8 @@ function employeeCard(id: string, employee: Employee | null, typed: Query, isInc
     <p class="one"><input type="checkbox" id=${name} name=${name} value="yes" checked=${typed[name] !== undefined} /> <label for=${name}>${label}</label></p>
   `;
   const items = employee === null ? [] : owedTo(employee, typed);
-  const takeable = items.filter((item) => isTakeable(item, isIncluding));
-  const undecided = items.filter((item) => !isTakeable(item, isIncluding));
+  const takeable = items.filter((item) => isTakeable(item, draft));
+  const undecided = items.filter((item) => !isTakeable(item, draft));
   const { employer_id } = typed;
   return html`
     <fieldset class="card">
