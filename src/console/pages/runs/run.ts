@@ -40,7 +40,7 @@ import { attempt } from '../../performing.ts';
 import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, isOfEmployees } from './employees.ts';
 import { findingsOf } from './findings.ts';
-import * as labels from './labels.ts';
+import { type ComputedRun, nameOf, periodOf, type Run } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import {
   computedOf,
@@ -51,8 +51,6 @@ import {
   statePart,
   voidApprovalOf,
 } from './state.ts';
-
-type Run = labels.Run;
 
 export function runPages(pages: Console): void {
   const { page, part } = pages;
@@ -81,7 +79,7 @@ export function runPages(pages: Console): void {
       ${otherActions(run, visit, voiding)}
       ${proof(run)}
     `;
-    return { title: labels.nameOf(run), body };
+    return { title: nameOf(run), body };
   });
 
   statePart(pages);
@@ -114,7 +112,7 @@ export function runPages(pages: Console): void {
 }
 
 /** Renders the bar that stays at the top: the run, its totals and its next action. After finalizing, the page has the action. */
-async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
+async function bar(run: ComputedRun, visit: Visit): Promise<Html> {
   const { may, query } = visit;
   const { totals, comparison, employees, id } = run;
   const compared = (amount: string, change: string | undefined) =>
@@ -123,40 +121,21 @@ async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
       : withNote(money(amount), `${difference(change)} since the last run`);
   const readiness = run.state === 'open' ? await readinessNow(visit) : null;
   const approval = readiness?.approval ?? null;
-  const payrollFile = await payrollFileOf(visit, run);
-  const finalize =
-    readiness !== null &&
-    may('runs:write') &&
-    whyNot(visit, readiness) === null &&
-    html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
-  const approve =
-    readiness !== null &&
-    approval?.state === 'missing' &&
-    blockingOf(readiness) === null &&
-    mayApprove(visit) &&
-    html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
-  const withdraw =
-    approval?.state === 'yours' &&
-    html`<a class="button quiet while-unchanged" href=${runPath(id, '/approve')}>Withdraw your approval …</a>`;
-  const report =
-    run.state === 'finalized' &&
-    may('runs:write') &&
-    html`<a class="button quiet while-unchanged" href=${runPath(id, '/taken')}>Report deductions taken</a>`;
+  const isFinalizing = readiness !== null && may('runs:write') && whyNot(visit, readiness) === null;
+  const isApproving = approval?.state === 'missing' && readiness !== null && blockingOf(readiness) === null;
   const actions = html`
     <div class="actions">
-      ${approve}
-      ${withdraw}
-      ${finalize}
-      ${report}
-      <a class="button quiet" href=${runPath(id, '/lines.csv')} download>${run.state === 'voided' ? 'Download voided amounts (CSV)' : 'Download CSV'}</a>
-      ${payrollFile}
+      ${isApproving && mayApprove(visit) && html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`}
+      ${approval?.state === 'yours' && html`<a class="button quiet while-unchanged" href=${runPath(id, '/approve')}>Withdraw your approval …</a>`}
+      ${isFinalizing && html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`}
+      ${await filesOf(visit, run)}
     </div>
   `;
   return html`
     <section class="run-bar while-stored" aria-label="Payroll run">
       <p>
-        <strong class="lead">${labels.nameOf(run)}</strong> <span class="while-unchanged">${stateWith(run, approval)}</span>
-        <span class="under soft">${labels.periodOf(run)}</span>
+        <strong class="lead">${nameOf(run)}</strong> <span class="while-unchanged">${stateWith(run, approval)}</span>
+        <span class="under soft">${periodOf(run)}</span>
         <span class="under while-unchanged">${whoIsNext(run, readiness, visit)}</span>
       </p>
       <dl>
@@ -176,7 +155,7 @@ async function readinessNow({ api }: Visit): Promise<RunReadiness | null> {
   return (await attempt(api.perform(getPayrollRunReadiness), 404, 409, 422)).data ?? null;
 }
 
-function stateWith({ state: now }: labels.ComputedRun, approval: RunApproval): Html {
+function stateWith({ state: now }: ComputedRun, approval: RunApproval): Html {
   if (approval === null) return state(now);
   return approval.state === 'missing'
     ? state('waiting for approval', 'warn')
@@ -184,7 +163,7 @@ function stateWith({ state: now }: labels.ComputedRun, approval: RunApproval): H
 }
 
 /** Returns who does what next with a run. */
-function whoIsNext(run: labels.ComputedRun, readiness: RunReadiness | null, visit: Visit): string {
+function whoIsNext(run: ComputedRun, readiness: RunReadiness | null, visit: Visit): string {
   if (run.state === 'voided') return 'It no longer counts.';
   if (run.state === 'finalized')
     return run.last_download === null
@@ -216,18 +195,22 @@ function uncomputable(problem: ProblemDetails): Html {
   `;
 }
 
-/** Renders the download of a final run in the columns of payroll; null without a file format. */
-async function payrollFileOf({ api }: Visit, { id, state, employer_id }: Run): Promise<Html | null> {
-  if (state !== 'finalized') return null;
-  const { format } = await api.perform(getFileFormat, { params: { employer_id, kind: 'payroll' } });
-  const href = address(runPath(id, '/lines.csv'), { file_format: 'payroll' });
-  return format && html`<a class="button quiet" href=${href} download>Download payroll file (CSV)</a>`;
+/** Renders the downloads of a run, of a final one also in the columns of payroll, and the link to report what payroll took. */
+async function filesOf({ api, may }: Visit, { id, state, employer_id }: Run): Promise<Html> {
+  const isFinal = state === 'finalized';
+  const format = { params: { employer_id, kind: 'payroll' } };
+  const hasFormat = isFinal && (await api.perform(getFileFormat, format)).format !== null;
+  const path = runPath(id, '/lines.csv');
+  return html`
+    <a class="button quiet" href=${path} download>${state === 'voided' ? 'Download voided amounts (CSV)' : 'Download CSV'}</a>
+    ${hasFormat && html`<a class="button quiet" href=${address(path, { file_format: 'payroll' })} download>Download payroll file (CSV)</a>`}
+    ${isFinal && may('runs:write') && html`<a class="button quiet while-unchanged" href=${runPath(id, '/taken')}>Report deductions taken</a>`}
+  `;
 }
 
 async function nextSteps(visit: Visit, run: Run): Promise<Html> {
-  const { id } = run;
   const due = await payrollsOf(visit);
-  const place = due.findIndex(({ run_id }) => run_id === id) + 1;
+  const place = due.findIndex(({ run_id }) => run_id === run.id) + 1;
   // An earlier payroll was passed over because it is not ready, so it comes last.
   const candidates = [...due.slice(place), ...due.slice(0, place)];
   const open = candidates.filter((payroll) => canAct(payroll, visit));
@@ -237,14 +220,10 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
       <h2 id="done">The run is final</h2>
       <p>Payroll can take these amounts now.</p>
       <div class="actions">
-        <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
-        ${await payrollFileOf(visit, run)}
-        ${visit.may('runs:write') && html`<a class="button quiet" href=${runPath(id, '/taken')}>Report deductions taken</a>`}
-        ${next !== undefined && payrollAction(next, visit, 'Next payroll')}
-        ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
+        ${await filesOf(visit, run)}
+        ${next === undefined ? html`<a class="button" href="/">All payrolls</a>` : payrollAction(next, visit, 'Next payroll')}
       </div>
-      ${next !== undefined && html`<p class="hint">${'Next: '}${labels.nameOf(next)}.</p>`}
-      ${next !== undefined && earlierThan(next, open)}
+      ${next !== undefined && html`<p class="hint">${'Next: '}${nameOf(next)}.</p>${earlierThan(next, open)}`}
     </section>
   `;
 }
@@ -281,7 +260,7 @@ export const REVIEWED = {
 } as const;
 export type Reviewed = Readonly<Record<keyof typeof REVIEWED | 'etag', string>>;
 
-export function reviewedOf(run: labels.ComputedRun): Reviewed {
+export function reviewedOf(run: ComputedRun): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;
   const { etag, employees } = run;
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };

@@ -105,8 +105,7 @@ function openItems({ open_items, employer_id, ...run }: Computed): Html {
     ['Kind', ({ kind }) => KINDS[kind], 'name'],
     ['Items', ({ items }) => count(items), 'number'],
     ['Employees', (sum) => count(sum.employees), 'number'],
-    ['Employee amount', (sum) => money(sum.member_amount), 'number'],
-    ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
+    ...AMOUNT_COLUMNS,
   ]);
   return html`<section>${list}<p class="on-screen"><a href=${itemsPath({ employer_id, run: back })}>Decide about open items</a></p></section>`;
 }
