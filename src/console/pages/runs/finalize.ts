@@ -113,7 +113,7 @@ function changedNotice(path: string, whatHappened: string, next: string): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
       <strong>${whatHappened}</strong>
-      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#lines`}>Review the current lines</a>${`, then ${next}.`}</p>
+      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#employees`}>Review the current lines</a>${`, then ${next}.`}</p>
     </div>
   `;
 }
