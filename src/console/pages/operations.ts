@@ -12,6 +12,7 @@ import { age, count, counted, instant, since } from '../elements/format.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Page, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
+import { REGISTRATION } from './events/labels.ts';
 
 type Activity = ResultOf<typeof getActivity>;
 
@@ -74,7 +75,7 @@ function firstSteps(isEmpty: boolean): Html {
     <section class="card empty first-steps" aria-labelledby="first-title">
       <h2 id="first-title">No events received yet</h2>
       <ol>
-        <li><p><strong>Register the webhook endpoint</strong>${' in the provider’s portal: the public address of this sidecar followed by '}<code>/webhooks</code>${'. Set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>${', then send a test event.'}</p></li>
+        <li><p><strong>Receive webhooks.</strong> ${REGISTRATION}</p></li>
         <li><p><strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded or requested: see '}<a href="/census">Census</a>.</p></li>
         <li><p><strong>Create an API token</strong> for each program and person, with the scopes they need.</p></li>
       </ol>

@@ -22,7 +22,7 @@ export function bodies(event: Event, conflicts: readonly Conflict[]): Html {
   `;
 }
 
-/** The first body applies; lines that differ are marked in both. */
+/** Only the first body counts; lines that differ are marked in both. */
 function compared(event: Event, conflict: Conflict): Html {
   const [first, second] = [event, conflict].map(
     ({ body }) => body && linesOf(body)?.map(({ whole }) => whole),
@@ -32,7 +32,7 @@ function compared(event: Event, conflict: Conflict): Html {
   return html`
     <div class="beside">
       <div>
-        <h3>${'First body (applied)'}</h3>
+        <h3>${'First body '}${state(event.state)}</h3>
         <p class="hint">${'Received '}${instant(event.received_at)}</p>
         ${code('First body', event, event.id, differs.one)}
       </div>

@@ -10,11 +10,18 @@ import {
 import type { Tone } from '../../elements/facts.ts';
 import { dayOf, dayText, money, plain } from '../../elements/format.ts';
 import { nameIn } from '../../elements/links.ts';
-import type { Content } from '../../html.ts';
+import { type Content, html } from '../../html.ts';
 
 type Event = ResultOf<typeof getEvent>;
 type Summary = RowOf<typeof listEvents>;
 type Days = NonNullable<Summary['in_effect']>;
+
+/** How events begin to arrive. */
+export const REGISTRATION = html`
+  <span>
+    ${'Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal. Set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>${', then send a test event.'}
+  </span>
+`;
 
 const TYPES: Readonly<Record<string, string>> = {
   [DEDUCTION_UPDATED]: 'deduction',

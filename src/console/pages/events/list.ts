@@ -12,7 +12,7 @@ import { type Column, filtersIn, PAGE_ROWS, table, withNote } from '../../elemen
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { readList } from '../employers.ts';
-import { effectLabel, typeName } from './labels.ts';
+import { effectLabel, REGISTRATION, typeName } from './labels.ts';
 
 type Summary = RowOf<typeof listEvents>;
 type Texts = Visit['query'];
@@ -84,7 +84,7 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
   const list = table(events, { caption: 'Events, newest first', captionHidden: true, rowId }, [
     ...(may('events:write') ? [selected] : []),
     ['Received', ({ received_at }) => instant(received_at), 'date'],
-    ...(may('ledger:read') ? subjectColumns(events) : [TYPE]),
+    ...(may('ledger:read') ? subjectColumns(events) : [['Type', typeOf] satisfies Column<Summary>]),
     ['Effect', effectOf, 'wide'],
     ['Event', ({ id }) => eventLink(id), 'small'],
   ]);
@@ -151,8 +151,6 @@ function aboutOf(event: Summary): Content {
   return notes.length === 0 ? coverage : withNote(coverage, notes.join(', '));
 }
 
-const TYPE: Column<Summary> = ['Type', typeOf];
-
 function typeOf({ event_type, source, state: now }: Summary): Content {
   const name = event_type === null ? (now === 'pending' ? 'not read yet' : 'unknown') : typeName(event_type);
   const imported = source === 'import' && html` <span class="soft">(imported)</span>`;
@@ -197,6 +195,6 @@ function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Te
 function nothing(filter: Texts, cursor: string | undefined): Html {
   if (Object.keys(filter).length > 0 || cursor !== undefined)
     return empty('No matching events', html`<p><a href="/events">Show all events</a></p>`);
-  const advice = html`<p>Register the webhook endpoint in the provider’s portal and send a test event.</p>`;
+  const advice = html`<p>${REGISTRATION}</p>`;
   return empty('No events yet', advice);
 }

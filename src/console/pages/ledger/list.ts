@@ -2,7 +2,6 @@
 import { listDeductions } from '../../../api/operations/deductions.ts';
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
-import { isDay, toInstant } from '../../../contract/instant.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
@@ -11,6 +10,7 @@ import { type Column, EMPLOYEE_FILTER, type Filter, PAGE_ROWS } from '../../elem
 import { type Html, html } from '../../html.ts';
 import type { Console, Page, Visit } from '../../page.ts';
 import { EMPLOYER_FILTER, readList } from '../employers.ts';
+import { REGISTRATION } from '../events/labels.ts';
 import { type Deduction, deductionTable, employerAdviceFor, employerOf } from './terms.ts';
 
 const PATH = '/ledger';
@@ -59,17 +59,18 @@ export function ledgerPages({ page }: Console): void {
     const { data, filter, next_cursor, form, pages } = await readList(visit, PATH, listDeductions, FILTERS);
     const isEmpty = data.length === 0 && next_cursor === null;
     if (isEmpty && cursor === undefined && Object.keys(filter).length === 0) {
-      const advice = html`<p>${'They arrive as signed webhooks. Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal, and set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>.</p>`;
+      const advice = html`<p>They arrive as events. ${REGISTRATION}</p>`;
       return { title: 'Deductions', body: empty('No deductions yet', advice) };
     }
-    const { on = today, known_at } = filter;
+    const { on = today, known_at, employer_id } = filter;
+    const owners = employer_id === undefined ? [EMPLOYEE, EMPLOYER] : [EMPLOYEE];
     const body = html`
       <details class="card" open=${Object.keys(filter).length > 0}><summary>Filters</summary>${form}</details>
       ${timeNotice(filter, today)}
       ${known_at === undefined && employerAdviceFor(data)}
       ${isEmpty && (cursor === undefined ? nothing(filter) : empty('No more deductions'))}
-      ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: isDay(on) ? on : today, owners: filter.employer_id === undefined ? [EMPLOYEE, EMPLOYER] : [EMPLOYEE] })}
-      ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
+      ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: on, owners })}
+      ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Choose an employer or an employee to search faster.</p>`}
       ${pages}
     `;
     return { title: 'Deductions', body };
@@ -84,22 +85,21 @@ function nothing({ on, known_at, ...others }: Query): Html {
   return empty(title, html`<p><a href=${PATH}>Show all deductions</a>${isFilteredToo && today}</p>`);
 }
 
-/** Returns `known_at` in the ledger's notation (milliseconds UTC); null when absent or invalid. */
+/** Returns `known_at`, which the API has checked, in the ledger's notation (milliseconds UTC); null when absent. */
 export function knownAtOf({ known_at }: Query): string | null {
-  return known_at !== undefined && toInstant(known_at) !== null ? toMilliseconds(known_at) : null;
+  return known_at === undefined ? null : toMilliseconds(known_at);
 }
 
 /** Reports that the list is not today's; null when it is. */
-function timeNotice(asked: Query, today: string): Html | null {
-  const on = asked.on !== undefined && isDay(asked.on) ? asked.on : null;
+function timeNotice({ on, ...asked }: Query, today: string): Html | null {
   const knownAt = knownAtOf(asked);
-  if (on === null && knownAt === null) return null;
-  const isPast = knownAt !== null || (on !== null && on < today);
+  if (on === undefined && knownAt === null) return null;
+  const isPast = knownAt !== null || (on !== undefined && on < today);
   const title = isPast ? 'Past state' : on === today ? 'Today' : 'Future state';
   return html`
     <p class="notice" role="note">
       <strong>${`${title}: `}</strong>
-      ${on === null ? 'the latest state of each deduction' : html`<span>${'deductions in effect on '}${dayOf(on)}</span>`}
+      ${on === undefined ? 'the latest state of each deduction' : html`<span>${'deductions in effect on '}${dayOf(on)}</span>`}
       ${knownAt !== null && html`<span>${', as known at '}${instant(knownAt)}</span>`}.
     </p>
   `;
