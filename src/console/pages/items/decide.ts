@@ -13,11 +13,12 @@ import {
   hiddenFields,
   preview,
   problemSummary,
+  reasonSpec,
   type Specs,
 } from '../../elements/fields.ts';
 import { actorName, dayOf, instant, money, sentence } from '../../elements/format.ts';
 import { employeeOf, idLink, nameable, nameIn, type Query, runLink } from '../../elements/links.ts';
-import { type Column, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
@@ -26,7 +27,7 @@ import * as labels from './labels.ts';
 const SPECS: Specs = {
   action: { label: 'Decision', choices: choicesOf(labels.ACTIONS) },
   ...Object.fromEntries(Object.entries(labels.TERMS).map(([name, { field }]) => [name, field])),
-  reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
+  reason: reasonSpec('Stored with each decision.'),
 };
 
 const KEPT = labels.FILTERS.map(({ name }) => name);
@@ -77,17 +78,13 @@ function previewOf(paychecks: ResultOf<typeof previewItemDecisions>['paychecks']
     ['Pay date', ({ pay_date }) => (pay_date === null ? 'No paycheck' : dayOf(pay_date)), 'date'],
     ['Employee amount now', ({ before }) => money(before.member_amount), 'number'],
     ['With the decisions', ({ after }) => money(after.member_amount), 'number'],
-    [
-      'Items taken',
-      ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
-      'wide',
-    ],
-    [
-      'Items left out',
-      ({ left_out }) => left_out.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
-      'wide',
-    ],
+    ['Items taken', ({ item_lines }) => item_lines.map(explained), 'wide'],
+    ['Items left out', ({ left_out }) => left_out.map(explained), 'wide'],
   ]);
+}
+
+function explained({ explanation }: { readonly explanation: string }): Html {
+  return html`<p>${sentence(explanation)}</p>`;
 }
 
 function decisionsOf(form: Query): object[] {
@@ -115,19 +112,12 @@ export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
   const { employee_id } = typed;
   const back = Object.fromEntries(KEPT.map((name) => [`back_${name}`, typed[name]]));
   const { summary, fieldOf } = filledForm(SPECS, typed, problem);
-  const wholeEmployee =
-    employee_id !== undefined &&
-    html`
-    <div class="field">
-      <label><input type="checkbox" name="hold_employee" value=${employee_id} /> Hold all items of ${nameIn('employee', employee_id)}, also later ones</label>
-    </div>
-  `;
   return html`
     <fieldset id="decision" class="card">
       <legend>Decide about the selected items</legend>
       ${summary}
       ${hiddenFields(back)}
-      ${wholeEmployee}
+      ${employee_id !== undefined && html`<div class="field"><label><input type="checkbox" name="hold_employee" value=${employee_id} /> Hold all items of ${nameIn('employee', employee_id)}, also later ones</label></div>`}
       <div class="fields">${Object.keys(SPECS).map(fieldOf)}</div>
       <div class="actions">
         <button type="submit">Record the decisions</button>
@@ -148,22 +138,19 @@ async function listOf(visit: Visit): Promise<Html> {
   const call = api.perform(listItemDecisions, { params: { employer_id }, query: list });
   const { data: decisions, problem } = await attempt(call, 400);
   if (problem !== undefined) return problemSummary(problem);
-  return html`
-    <p><a href=${labels.itemsPath({ employer_id })}>Open items of ${nameIn('employer', employer_id)}</a></p>
-    ${decisions.data.length === 0 ? empty('No decisions') : table(decisions.data, { caption: 'Decisions', captionHidden: true }, columnsFor(visit))}
-    ${pager(PATH, query, decisions.next_cursor)}
-  `;
-}
-
-function columnsFor(visit: Visit): Column<Listed>[] {
-  return [
-    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
+  const shown = table(decisions.data, { caption: 'Decisions', captionHidden: true }, [
+    ['Employee', (decision) => employeeOf(decision.employee_id, visit), 'name'],
     ['Item', (decision) => itemOf(decision, visit), 'wide'],
     ['Decided', ({ decided_at }) => instant(decided_at), 'date'],
     ['By', ({ decided_by }) => actorName(decided_by)],
     ['Decision', labels.decided, 'wide'],
     ['Reason', ({ reason }) => reason, 'wide'],
-  ];
+  ]);
+  return html`
+    <p><a href=${labels.itemsPath({ employer_id })}>Open items of ${nameIn('employer', employer_id)}</a></p>
+    ${decisions.data.length === 0 ? empty('No decisions') : shown}
+    ${pager(PATH, query, decisions.next_cursor)}
+  `;
 }
 
 function itemOf({ kind, line_of_coverage, taxability, deduction_id, run_id }: Listed, { may }: Visit): Html {

@@ -20,6 +20,17 @@ const SUMS_PATH = '/open-items/sums';
 const SUMS_AT_ONCE = 20;
 
 type Totals = ResultOf<typeof getOpenItemTotals>;
+type Outstanding = Pick<Item, 'outstanding_member_amount' | 'outstanding_employer_amount'>;
+const MEMBER_OUTSTANDING: Column<Outstanding> = [
+  'Employee amount',
+  ({ outstanding_member_amount }) => money(outstanding_member_amount),
+  'number',
+];
+const EMPLOYER_OUTSTANDING: Column<Outstanding> = [
+  'Employer amount',
+  ({ outstanding_employer_amount }) => money(outstanding_employer_amount),
+  'number',
+];
 
 export function itemPages({ page, part }: Console): void {
   page('/open-items', 'runs:read', async (visit) => {
@@ -104,17 +115,12 @@ function nothingOf({ query }: Visit, hasMore: boolean): Html {
 
 function totalsOf(totals: Totals): Html {
   if (totals.items === 0) return html`<div></div>`;
-  type Row = Pick<
-    Totals,
-    'items' | 'employees' | 'outstanding_member_amount' | 'outstanding_employer_amount'
-  >;
-  const several = <R>(rows: readonly R[]) => (rows.length > 1 ? rows : []);
-  const rows: (Row & { name: string })[] = [
-    ...several(totals.by_kind).map((row) => ({ ...row, name: labels.KINDS[row.kind] })),
+  const several = <R>(sums: readonly R[], nameOf: (sum: R) => string) =>
+    sums.length > 1 ? sums.map((sum) => ({ ...sum, name: nameOf(sum) })) : [];
+  const rows = [
+    ...several(totals.by_kind, ({ kind }) => labels.KINDS[kind]),
     { ...totals, name: 'Total' },
-    ...several(totals.by_state).map((row) => {
-      return { ...row, name: `Of the total: ${labels.STATES[row.state].toLowerCase()}` };
-    }),
+    ...several(totals.by_state, (sum) => `Of the total: ${labels.STATES[sum.state].toLowerCase()}`),
   ];
   return html`
     <section aria-labelledby="totals">
@@ -123,8 +129,8 @@ function totalsOf(totals: Totals): Html {
         ['By kind and state', ({ name }) => name, 'name'],
         ['Items', ({ items }) => count(items), 'number'],
         ['Employees', ({ employees }) => count(employees), 'number'],
-        ['Employee amount', (row) => money(row.outstanding_member_amount), 'number'],
-        ['Employer amount', (row) => money(row.outstanding_employer_amount), 'number'],
+        MEMBER_OUTSTANDING,
+        EMPLOYER_OUTSTANDING,
       ])}
     </section>
   `;
@@ -132,8 +138,7 @@ function totalsOf(totals: Totals): Html {
 
 function itemTable(items: readonly Item[], visit: Visit): Html {
   const maySelect = visit.may('runs:write');
-  const caption = 'Open items';
-  return table(items, { caption, captionHidden: true }, [
+  return table(items, { caption: 'Open items', captionHidden: true }, [
     ['Employee', (item) => [maySelect && selectionOf(item), employeeOf(item.employee_id, visit)], 'name'],
     ...itemColumns(items, visit),
   ]);
@@ -141,17 +146,13 @@ function itemTable(items: readonly Item[], visit: Visit): Html {
 
 /** Returns the columns of items, without their employee. Employer amounts have a column only if some are not zero. */
 export function itemColumns(items: readonly Item[], { may }: Pick<Visit, 'may'>): Column<Item>[] {
-  const employerAmount: Column<Item> = [
-    'Employer amount',
-    ({ outstanding_employer_amount }) => money(outstanding_employer_amount),
-    'number',
-  ];
+  const hasEmployer = items.some((item) => Number(item.outstanding_employer_amount) !== 0);
   return [
     ['Kind', ({ kind }) => labels.KINDS[kind]],
     ['Pay date', payDateOf, 'date'],
     ['Deduction', (item) => labels.deductionOf(item, may)],
-    ['Employee amount', ({ outstanding_member_amount }) => money(outstanding_member_amount), 'number'],
-    ...(items.some((item) => Number(item.outstanding_employer_amount) !== 0) ? [employerAmount] : []),
+    MEMBER_OUTSTANDING,
+    ...(hasEmployer ? [EMPLOYER_OUTSTANDING] : []),
     ['State', stateOf],
     ['Explanation', explained, 'wide'],
   ];
