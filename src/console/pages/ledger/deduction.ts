@@ -9,7 +9,7 @@ import {
 import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
-import { type Choice, filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
+import { filledForm, reasonSpec } from '../../elements/fields.ts';
 import { actorName, capitalized, dayText, instant, lacksScope, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import {
@@ -24,7 +24,7 @@ import {
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { Console, Visit } from '../../page.ts';
+import type { Act, Console, Visit } from '../../page.ts';
 import { type Api, attempt, dataOrNull } from '../../performing.ts';
 import { employerChoices } from '../employers.ts';
 import { knownAtOf, notFound, TIME_FILTERS } from './list.ts';
@@ -36,7 +36,6 @@ import {
   employerOf,
   placeholderWords,
   sentence,
-  spanOf,
   stateOfDeduction,
   stateOn,
 } from './terms.ts';
@@ -45,13 +44,12 @@ import { previousVersion, type Then, type Timeline, versionTable } from './versi
 export function deductionPages({ page, action }: Console): void {
   action('/deductions/:deduction_id/employer', 'runs:write', async (act) => {
     const { api, params, form } = act;
-    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
-    const { employer_id, effective_on = '', reason = '', employee_id = '' } = form;
-    const body = { employer_id, reason, ...(effective_on !== '' && { effective_on }) };
-    const call = api.perform(assignDeduction, { body });
+    const { employer_id, effective_on, reason } = form;
+    const call = api.perform(assignDeduction, { body: { employer_id, effective_on, reason } });
     const { problem } = await attempt(call, 400, 404, 409, 422);
+    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
     if (problem === undefined) return { go: address(path, { saved: 'true' }) };
-    return assignmentForm(path, await employersToChoose(act, employee_id), form, problem);
+    return assignmentForm(act, path, await api.perform(getDeduction), problem);
   });
 
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
@@ -72,7 +70,7 @@ export function deductionPages({ page, action }: Console): void {
     const { assignments } = await api.perform(getEmployerOfDeduction);
     const body = html`
       ${savedNotice(query, '/', 'All payrolls')}
-      ${query.assign !== undefined && (await assignmentPart(visit, path, deduction.employee_id))}
+      ${query.assign !== undefined && (await assignmentForm(visit, path, deduction))}
       ${deductedNow(deduction, inEffect, visit)}
       ${paychecks !== null && html`<section><h2>Last paychecks</h2>${paychecksOfDeduction(paychecks, id)}</section>`}
       <div class="cards beside">
@@ -158,7 +156,7 @@ function deductedNow(deduction: Deduction, timeline: Timeline, visit: Pick<Visit
   const place = timeline.findIndex(({ in_effect }) => stateOn(in_effect, today)[0] === 'in effect');
   const [current, previous] = [timeline[place], timeline[place - 1]];
   const next = timeline.find(({ in_effect: { from } }) => from !== null && from > today);
-  if (current === undefined) return card(nothingNow(deduction, next, today));
+  if (current === undefined) return card(nothingNow(next, timeline.at(-1)));
   const change =
     next !== undefined &&
     html`<p>${`Then: ${sentence(next, next.in_effect)}, because of event `}${eventOf(next.event_id, visit)}.</p>`;
@@ -184,55 +182,43 @@ function reasonOf(current: Timeline[number], previous: Timeline[number] | undefi
   return html`<div><p>${'Because of event '}${event}, which changed:</p>${changeList(changesBetween(previous, current))}</div>`;
 }
 
-function nothingNow(deduction: Deduction, next: Timeline[number] | undefined, today: string): string {
+/** `last`: the version that was in effect last. */
+function nothingNow(next: Timeline[number] | undefined, last: Timeline[number] | undefined): string {
   if (next !== undefined) return `Payroll deducts nothing now. Later: ${sentence(next, next.in_effect)}.`;
-  const { until } = spanOf(deduction);
-  return until !== null && until < today
-    ? `Payroll deducts nothing: the deduction ended on ${dayText(until)}.`
-    : 'Payroll deducts nothing: the deduction is in effect on no date.';
+  return last?.in_effect.until == null
+    ? 'Payroll deducts nothing: the deduction is in effect on no date.'
+    : `Payroll deducts nothing: the deduction ended on ${dayText(last.in_effect.until)}.`;
 }
 
 type Assignment = ResultOf<typeof getEmployerOfDeduction>['assignments'][number];
 
-function specsOf(choices: readonly Choice[]): Specs {
-  return {
-    employer_id: { label: 'Employer', choices },
+/** Renders the form with the employers of the employee. An action has what was typed. */
+async function assignmentForm(
+  visit: Visit & Partial<Pick<Act, 'form'>>,
+  path: string,
+  { employee_id }: Deduction,
+  problem?: ProblemDetails,
+): Promise<Html> {
+  if (!visit.may('runs:write'))
+    return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
+  const employee = await dataOrNull(visit.api.perform(getEmployee, { params: { employee_id } }));
+  const employers = employee?.employments.map(({ employer_id }) => employer_id) ?? [];
+  const specs = {
+    employer_id: { label: 'Employer', choices: await employerChoices(visit, employers) },
     effective_on: {
       label: 'From the pay period of',
       type: 'date',
       hint: 'Without a date, from the pay period that contains today.',
     },
-    reason: { label: 'Reason', required: true, hint: 'Stored with the assignment. At most 500 characters.' },
-  };
-}
-
-async function assignmentPart(visit: Visit, path: string, employee_id: string): Promise<Html> {
-  if (!visit.may('runs:write'))
-    return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
-  return assignmentForm(path, await employersToChoose(visit, employee_id), { employee_id });
-}
-
-async function employersToChoose(visit: Visit, employee_id: string): Promise<Choice[]> {
-  const employee = await dataOrNull(visit.api.perform(getEmployee, { params: { employee_id } }));
-  return employerChoices(visit, employee?.employments.map(({ employer_id }) => employer_id) ?? []);
-}
-
-function assignmentForm(
-  path: string,
-  employers: readonly Choice[],
-  typed: Query,
-  problem?: ProblemDetails,
-): Html {
-  const { summary, fieldOf } = filledForm(specsOf(employers), typed, problem);
+    reason: reasonSpec('Stored with the assignment.'),
+  } as const;
+  const { summary, fieldOf } = filledForm(specs, visit.form ?? {}, problem);
   return html`
     <form id="assignment" class="card" aria-labelledby="assign" novalidate hx-post=${`${path}/employer`} hx-target="this" hx-swap="outerHTML">
       <h2 id="assign">Assign to an employer</h2>
       ${summary}
       <p>The runs of this employer take the deduction, and the runs of another employer do not.</p>
-      ${hiddenFields({ employee_id: typed.employee_id })}
-      ${fieldOf('employer_id')}
-      ${fieldOf('effective_on')}
-      ${fieldOf('reason')}
+      ${Object.keys(specs).map(fieldOf)}
       <div class="actions">
         <button type="submit">Assign the deduction</button>
         <a class="button quiet" href=${path}>Cancel</a>

@@ -1,4 +1,4 @@
-/** One employee: employment, deductions, open items, changes and roster reports. Shows no names or SSN. */
+/** One employee: employment, deductions, open items, changes and roster reports. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listDeductions } from '../../../api/operations/deductions.ts';
 import { getEmployee } from '../../../api/operations/employees.ts';
@@ -44,13 +44,11 @@ const FACTS_SHOWN = 50;
 /** Deductions whose paychecks are explained. An employee has a handful in effect. */
 const EXPLAINED = 20;
 
-const FACT_NAMES = {
-  hire_date: 'hire date',
-  termination_date: 'termination date',
-  employment_status: 'status',
-  pay_frequency: 'pay frequency',
-  pay_group: 'pay group',
-} as const satisfies Partial<Record<keyof Fact, string>>;
+/** What a roster report may state. */
+const FACTS = [
+  ...(['hire_date', 'termination_date'] as const),
+  ...(['employment_status', 'pay_frequency', 'pay_group'] as const),
+];
 
 export function employeePages({ page }: Console): void {
   page('/employees/:employee_id', 'ledger:read', async (visit) => {
@@ -130,14 +128,13 @@ async function deductionsOf(employee: Employee, visit: Visit): Promise<Html> {
   const explained = [...current.data, ...ended].slice(0, EXPLAINED);
   const explainedIds = new Set(explained.map(({ id }) => id));
   const others = deductions.data.filter(({ id }) => !explainedIds.has(id));
-  const shown = { caption: 'Other deductions', day: today };
   const isMore = deductions.has_more || others.length > PAGE_ROWS;
   const more = isMore && links.address('/ledger', { employee_id });
   return html`
     ${paychecks !== null && paychecks.length > 0 && paycheckTable(paychecks, employee_id, may)}
     ${explained.length > 0 && html`<h2>Current deductions</h2>`}
     ${explained.map((deduction) => explanationOf(deduction, paychecks, today))}
-    ${withMore(others.length > 0 && deductionTable(others.slice(0, PAGE_ROWS), shown), more, 'All deductions of this employee')}
+    ${withMore(others.length > 0 && deductionTable(others.slice(0, PAGE_ROWS), { caption: 'Other deductions', day: today }), more, 'All deductions of this employee')}
   `;
 }
 
@@ -210,29 +207,28 @@ function differencesOf(fact: Fact, earlier: readonly Fact[]): Change[] {
   const known = earlier.filter(({ employer_id }) => employer_id === fact.employer_id);
   const lastOf = <K extends keyof Fact>(field: K) =>
     known.findLast((report) => report[field] !== null)?.[field] ?? null;
-  const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field): Change[] => {
+  const fields = FACTS.flatMap((field): Change[] => {
     const [before, after] = [lastOf(field), fact[field]];
     if (after === null || after === before) return [];
     const shown = field === 'hire_date' || field === 'termination_date' ? dayText : plain;
-    const change = { what: FACT_NAMES[field], after: shown(after) };
-    return [before === null ? change : { ...change, before: shown(before) }];
+    return [{ what: plain(field), after: shown(after), ...(before !== null && { before: shown(before) }) }];
   });
   if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
   const after = fact.absent ? 'without the employee' : 'with the employee again';
   return [...fields, { what: 'census', after }];
 }
 
-type UnappliedChange = ResultOf<typeof getEmployee>['unapplied'][number];
-
 /** Renders the changes of an employee with their quarantined events; null without any. */
-function unappliedNotice(changes: readonly UnappliedChange[], visit: Pick<Visit, 'may'>): Html | null {
+function unappliedNotice(changes: Employee['unapplied'], visit: Visit): Html | null {
   if (changes.length === 0) return null;
-  const itemOf = ({ event_id, message }: UnappliedChange) =>
-    html`<li>${written(message)}${' (event '}${links.eventOf(event_id, visit)})</li>`;
+  const items = changes.map(
+    ({ event_id, message }) =>
+      html`<li>${written(message)}${' (event '}${links.eventOf(event_id, visit)})</li>`,
+  );
   return html`
     <section class="notice" aria-label="Amounts not applied">
       <p>These amounts arrived in events that are quarantined. The amounts shown are the earlier ones.</p>
-      <ul>${changes.map(itemOf)}</ul>
+      <ul>${items}</ul>
     </section>
   `;
 }

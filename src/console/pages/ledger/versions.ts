@@ -27,16 +27,14 @@ type VersionRow = Version & { readonly previous: Previous };
 
 const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
 
-function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
-  return knownAt === null || recorded_at <= knownAt;
-}
-
 /** Returns the labels of a version, the most important first. */
 function marksOf(version: Version, { latest, inEffect, then }: Shown): [word: string, tone: Tone][] {
   const marks: ([string, Tone] | false)[] = [
     version.version === latest && ['latest', 'good'],
     version.version === then?.version && [then.on === null ? 'latest then' : 'in effect then', 'good'],
-    then !== null && !wasKnown(version, then) && ['not known then', 'plain'],
+    then !== null &&
+      then.knownAt !== null &&
+      version.recorded_at > then.knownAt && ['not known then', 'plain'],
     version.late && ['late', 'warn'],
     daysOf(version, inEffect) === undefined && ['in effect on no date', 'plain'],
   ];
