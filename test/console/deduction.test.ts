@@ -120,6 +120,17 @@ t.test(
   },
 );
 
+t.test('a replaced placeholder was deducted through the day before its deduction starts', async (t) => {
+  const { db, opened } = await openPayroll(t);
+  const id = 'placeholder:emp-1:vision:pre_tax';
+  const terms = { line_of_coverage: 'vision', taxability: 'pre_tax' };
+  await put(db, id, 'emp-1', { ...terms, effective_start: '2026-01-01' });
+  await put(db, 'ded-vision', 'emp-1', { ...terms, effective_start: '2026-07-01' });
+  const page = await opened(`/deductions/${encodeURIComponent(id)}`);
+  const now = page.getByRole('region', { name: 'What payroll deducts now' });
+  t.match(await now.textContent(), 'Payroll deducts nothing: the deduction ended on Jun 30, 2026.');
+});
+
 t.test('a long list of versions continues on the next page', async (t) => {
   const { db, opened } = await openConsole(t);
   const numbers = Array.from({ length: 120 }).map((_, index) => index + 1);
