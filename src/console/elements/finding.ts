@@ -57,7 +57,7 @@ function pathOf(
 ): string {
   if (run === undefined) return links.address(path, query);
   const { id, employer_id } = run;
-  if (at === 'lines') return `${links.address(links.runPath(id), { flag })}#employees`;
+  if (at === 'lines') return links.runEmployeesPath(id, { flag });
   if (at === 'census') return links.address(links.censusPath(employer_id), { run: id });
   const ofEmployer = at === 'events' || at === 'operations' ? {} : { employer_id };
   return links.address(path, { ...query, ...ofEmployer, run: id });

@@ -102,6 +102,11 @@ export function runEmployeePath(runId: string, employee_id: string): string {
   return `${address(runPath(runId), { employee_id })}#lines`;
 }
 
+/** The employees of a run on its page: all, or those of a group. */
+export function runEmployeesPath(runId: string, group: Query = { all: 'true' }): string {
+  return `${address(runPath(runId), group)}#employees`;
+}
+
 export type Of = 'employee' | 'employer';
 
 type Mark = { readonly of: Of; readonly id: string; readonly isAlone: boolean };

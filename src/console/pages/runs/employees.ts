@@ -4,7 +4,15 @@ import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-emp
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
-import { address, employeeOf, idLink, nameable, type Query, runPath } from '../../elements/links.ts';
+import {
+  address,
+  employeeOf,
+  idLink,
+  nameable,
+  type Query,
+  runEmployeesPath,
+  runPath,
+} from '../../elements/links.ts';
 import { numberedPages, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -53,7 +61,7 @@ export async function employeesOf(visit: Visit, { id }: Run): Promise<Html> {
         <h2 id="lines-title">Lines of ${nameable('employee', employee_id, idLink(null, employee_id))}</h2>
         ${savedNotice({ saved }, path, 'Back to the run')}
         ${await linesOfEmployee(visit)}
-        <p class="on-screen"><a href=${`${address(path, { all: 'true' })}#employees`}>All employees</a></p>
+        <p class="on-screen"><a href=${runEmployeesPath(id)}>All employees</a></p>
       </section>
     `;
   return html`
@@ -86,13 +94,13 @@ async function changesPart(visit: Visit): Promise<Html> {
   const same =
     rounded === undefined
       ? empty('No differences', html`<p>No employee pays another amount than before.</p>`)
-      : html`<p><a href=${`${address(runPath(runId), { reason: 'rounding' })}#employees`}>${counted(rounded.employees, 'employee')}</a>${` ${rounded.employees === 1 ? 'differs' : 'differ'} by cents of rounding. No other amount changed.`}</p>`;
+      : html`<p><a href=${runEmployeesPath(runId, { reason: 'rounding' })}>${counted(rounded.employees, 'employee')}</a>${` ${rounded.employees === 1 ? 'differs' : 'differ'} by cents of rounding. No other amount changed.`}</p>`;
   return html`
     <section aria-labelledby="changes">
       <h2 id="changes">${different > data.length ? 'Largest changes' : 'Changes'}</h2>
       ${comparedWith(comparison)}
       ${data.length === 0 ? same : rowsOf(data, runId, may)}
-      ${different > data.length && html`<p class="on-screen"><a href=${`${address(runPath(runId), { different: 'true' })}#employees`}>${`Show all ${count(different)} changes`}</a></p>`}
+      ${different > data.length && html`<p class="on-screen"><a href=${runEmployeesPath(runId, { different: 'true' })}>${`Show all ${count(different)} changes`}</a></p>`}
     </section>
   `;
 }
@@ -125,7 +133,7 @@ async function employeesPart(visit: Visit): Promise<Html> {
         `;
   return html`
     <div>
-      ${chips(path, query, employees)}
+      ${chips(runId, query, employees)}
       ${employeeFinder(run.employer_id, path, 'Show')}
       ${(isOfEmployees(query) || !isCompared) && shown}
       ${breakdown(run, { may })}
@@ -140,10 +148,10 @@ function nothing({ employees }: Employees): Html {
 }
 
 /** Links the groups of employees that a run has, with their numbers. */
-function chips(path: string, query: Query, { employees, different, reasons, flags }: Employees): Html {
+function chips(runId: string, query: Query, { employees, different, reasons, flags }: Employees): Html {
   const chip = (label: string, number: number, filter: Query) => {
     const isShown = Object.entries(filter).every(([name, value]) => query[name] === value);
-    return html`<li><a href=${`${address(path, filter)}#employees`} aria-current=${isShown ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
+    return html`<li><a href=${runEmployeesPath(runId, filter)} aria-current=${isShown ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
   };
   return html`
     <nav class="tabs reasons" aria-label="Employees by group">

@@ -13,7 +13,7 @@ import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/c
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary, reasonSpec } from '../../elements/fields.ts';
 import { actorName, capitalized, counted, instant, money, term } from '../../elements/format.ts';
-import { address, type Query, runPath } from '../../elements/links.ts';
+import { address, type Query, runEmployeesPath, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import {
   blockingOf,
@@ -81,8 +81,7 @@ export async function review(
   typed: Query,
   problem?: ProblemDetails,
 ): Promise<Html> {
-  const { api, params } = visit;
-  const path = runPath(params.run_id ?? '');
+  const { api } = visit;
   const { data: run, problem: uncomputable } = await attempt(api.perform(getPayrollRun), 422);
   if (run?.state !== 'open') {
     const shown = uncomputable ?? problem;
@@ -97,7 +96,7 @@ export async function review(
     : 'The run changed since you opened it.';
   return html`
     <div id="review">
-      ${hasChanged && changedNotice(path, whatHappened, step.verb)}
+      ${hasChanged && changedNotice(run.id, whatHappened, step.verb)}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? typed : {})}
       ${await step.confirm(visit, { run, readiness }, typed, problem)}
@@ -109,11 +108,11 @@ export async function review(
 }
 
 /** Reports that the totals changed after the user saw them. */
-function changedNotice(path: string, whatHappened: string, next: string): Html {
+function changedNotice(runId: string, whatHappened: string, next: string): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
       <strong>${whatHappened}</strong>
-      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#employees`}>Review the current lines</a>${`, then ${next}.`}</p>
+      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${runEmployeesPath(runId)}>Review the current lines</a>${`, then ${next}.`}</p>
     </div>
   `;
 }
