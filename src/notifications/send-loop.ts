@@ -183,11 +183,11 @@ async function promote(trx: Trx, subject: string): Promise<void> {
 /** Fails the oldest notifications beyond the most that may wait, and returns how many. */
 async function dropOldest(db: Db, most: number, now: Date): Promise<number> {
   const waiting = db.selectFrom('notifications').where('finished_at', 'is', null);
-  const { first, last } = await waiting
-    .select((of) => [of.fn.min('seq').as('first'), of.fn.max('seq').as('last')])
-    .executeTakeFirstOrThrow();
+  // SQLite reads every row for a minimum and a maximum in one statement.
+  const first = await waiting.select('seq').orderBy('seq').limit(1).executeTakeFirst();
+  const last = await waiting.select('seq').orderBy('seq', 'desc').limit(1).executeTakeFirst();
   // Counting is slow, and seldom needed.
-  if (first === null || last - first < most) return 0;
+  if (first === undefined || last === undefined || last.seq - first.seq < most) return 0;
   const { count } = await waiting.select((of) => of.fn.countAll().as('count')).executeTakeFirstOrThrow();
   const excess = Number(count) - most;
   let dropped = 0;
