@@ -99,6 +99,7 @@ try {
   assertConfigured(containerOf(sqlite));
 
   const postgresql = manifestsOf({ config, database: 'postgresql', replicas: 3, migrate: false });
+  deepStrictEqual(postgresql.find(({ kind }) => kind === 'Deployment')?.spec.replicas, 3);
   deepStrictEqual(postgresql.map(({ kind }) => kind).sort(), [
     'Deployment',
     'NetworkPolicy',
@@ -108,6 +109,11 @@ try {
   ]);
   assertConfigured(containerOf(postgresql));
   ok(containerOf(postgresql).command?.includes('--no-migrate'));
+
+  // What YAML makes of `off` and of digits reaches the sidecar as it was written.
+  const written = manifestsOf({ config: { ...config, SENDING: false, OIDC_CLIENT_ID: 1234567890 } });
+  const values = new Map(containerOf(written).env.map(({ name, value }) => [name, value]));
+  deepStrictEqual([values.get('SENDING'), values.get('OIDC_CLIENT_ID')], ['off', '1234567890']);
 
   // Every variable can be given, in a secret's file or as it stands.
   const every = [...variables()].filter((name) => !/^(API|RECEIVER)_(HOST|PORT)$/.test(name));
@@ -133,6 +139,7 @@ try {
     [{ config, databse: 'postgresql' }, /databse/],
     [{ config, database: 'mysql' }, /database/],
     [{ config, replicas: 0 }, /replicas/],
+    [{ config, replicas: 3 }, /SQLite has one Pod: omit replicas, or set database: postgresql/],
   ] as const) {
     const { status, stderr } = run(['template', CHART], values);
     strictEqual(status, 1, JSON.stringify(values));

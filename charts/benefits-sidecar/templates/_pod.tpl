@@ -42,7 +42,14 @@ spec:
       env:
         {{- range $name, $value := .Values.config }}
         - name: {{ $name }}
-          value: {{ $value | toString | quote }}
+          {{- /* YAML reads on and off as booleans; toString makes 1e+09 of a long number. */}}
+          {{- if kindIs "bool" $value }}
+          value: {{ ternary "on" "off" $value | quote }}
+          {{- else if kindIs "string" $value }}
+          value: {{ $value | quote }}
+          {{- else }}
+          value: {{ toJson $value | quote }}
+          {{- end }}
         {{- end }}
         {{- range $name, $key := .Values.secret.files }}
         {{- if $key }}
