@@ -101,6 +101,19 @@ export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<bo
   return tables.rows.length > 0;
 }
 
+/** Returns whether there is any table, except those of PostgreSQL's extensions. */
+export async function hasTables(db: Db | Trx): Promise<boolean> {
+  const tables =
+    engineOf(db) === 'sqlite'
+      ? await sql`select 1 from sqlite_schema where type = 'table'`.execute(db)
+      : await sql`
+          select 1 from pg_class as found
+          where relkind in ('r', 'p') and relnamespace = to_regnamespace(current_schema()::text) and not exists (
+            select 1 from pg_depend where classid = 'pg_class'::regclass and objid = found.oid and deptype = 'e'
+          )`.execute(db);
+  return tables.rows.length > 0;
+}
+
 /** Returns the tables with a foreign key `record_id` to the audit records. */
 export async function tablesOfRecords(db: Db): Promise<string[]> {
   const { rows } =

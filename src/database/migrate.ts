@@ -5,7 +5,7 @@ import { CompiledQuery } from 'kysely';
 import { UTC, zoneName } from '../clock.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { sqlFor, statementsOf } from './dialect.ts';
-import { type Engine, engineOf, lockNames, lockTables, tableExists } from './engine.ts';
+import { type Engine, engineOf, hasTables, lockNames, lockTables, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { setTimeZone } from './time-zone.ts';
 import { transact } from './transaction.ts';
@@ -69,6 +69,7 @@ function migrateOnce(
     db,
     async (trx) => {
       await lockNames(trx, ['migrate']);
+      await assertOurs(trx);
       await run(trx, MIGRATIONS_TABLE);
       const { applied, due } = await compareMigrations(trx, folder);
       const applied_at = now.toISOString();
@@ -93,9 +94,11 @@ function migrateOnce(
 }
 
 /**
- * Throws SCHEMA_REFUSED when this code and configuration do not fit the database: migrations are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
+ * Throws SCHEMA_REFUSED when this code and configuration do not fit the database: another program made it, migrations are
+ * due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
  */
 export async function checkSchema(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<void> {
+  await assertOurs(db);
   const exists = await tableExists(db, 'migrations');
   const due = exists ? (await compareMigrations(db, folder)).due : knownMigrations(folder);
   if (due.length > 0) {
@@ -108,12 +111,23 @@ export async function checkSchema(db: Db, environment: BenefitsEnvironment, fold
 
 /** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is none of this program. */
 export async function countDue(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<number> {
-  if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
-    throw schemaRefused('it is not a benefits-sidecar database: check the path');
-  }
+  if (!(await isOurs(db))) throw schemaRefused('it is not a benefits-sidecar database: check the path');
   const { due } = await compareMigrations(db, folder);
   await assertEnvironment(db, environment);
   return due.length;
+}
+
+/** Throws SCHEMA_REFUSED if another program made the tables. Ours would be mixed with them, or have the same names. */
+async function assertOurs(db: Db | Trx): Promise<void> {
+  if ((await isOurs(db)) || !(await hasTables(db))) return;
+  throw schemaRefused(
+    'the database has tables of another program, and is not a benefits-sidecar database: check DATABASE_URL, and give the sidecar an empty database',
+  );
+}
+
+/** Other programs name a table `migrations` too. */
+async function isOurs(db: Db | Trx): Promise<boolean> {
+  return (await tableExists(db, 'migrations')) && (await tableExists(db, 'instance'));
 }
 
 /** Returns the migrations that a database has and those it lacks. Throws SCHEMA_REFUSED as `checkSchema` does. */

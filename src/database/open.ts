@@ -139,5 +139,6 @@ function makeFile(path: string): void {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }
-  chmodSync(path, 0o600);
+  // SQLite refuses a folder, which would be closed to its owner.
+  if (statSync(path).isFile()) chmodSync(path, 0o600);
 }

@@ -71,6 +71,17 @@ onEitherEngine('a start without migrations rejects an outdated database', async 
   t.notOk((await tablesOf(behind)).includes('next'));
 });
 
+onEitherEngine('a database of another program is rejected and not changed', async (t) => {
+  for (const name of ['users', 'migrations']) {
+    const db = open(t, await anotherUrl(t, name));
+    await transact(db, (trx) => trx.schema.createTable(name).addColumn('id', 'integer').execute());
+    const rejection = { code: 'SCHEMA_REFUSED', message: /tables of another program.*check DATABASE_URL/ };
+    await t.rejects(migrate(db, 'sandbox', NOW), rejection);
+    await t.rejects(checkSchema(db, 'sandbox'), rejection);
+    t.strictSame(await tablesOf(db), [name]);
+  }
+});
+
 test('a failed migration rolls back all pending migrations', async (t, { db, folder, write }) => {
   const before = await tablesOf(db);
   write(`${NEXT}INSERT INTO nowhere VALUES (1);\n`);

@@ -54,6 +54,13 @@ t.test('the folder of a new database is created for its owner only', async (t) =
   t.equal(statSync(folder).mode & 0o777, 0o700);
 });
 
+t.test('a folder is rejected, and stays open to its owner', async (t) => {
+  const folder = t.testdir();
+  const { mode } = statSync(folder);
+  t.throws(() => openDatabase(`sqlite:${folder}`), { code: 'SQLITE_CANTOPEN' });
+  t.equal(statSync(folder).mode, mode);
+});
+
 t.test('a second serve of the same file is rejected in one line that names it', async (t) => {
   const url = scratchUrl(t);
   const child = startChild(t, 'child-serves.ts', url);
