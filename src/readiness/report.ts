@@ -112,7 +112,7 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
   return {
     /** Adds the findings of a check, and returns its result. */
     result<A extends Question>(check: Check<Db, A>, findings: readonly Found[], advice: string): CheckResult {
-      const { id, isGeneral = false } = check;
+      const { id } = check;
       const ofCheck: OpenFinding[] = [];
       const accepted: AcceptedFinding[] = [];
       let count = 0;
@@ -127,7 +127,7 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
         }
         const { recordId, ...made } = acceptance;
         remembered.push({ ...full, recordId });
-        accepted.push({ ...(isLimited && isHidden ? counted(id, 1) : full.finding), ...made });
+        accepted.push({ ...(isLimited && isHidden ? counted(id, [full.finding]) : full.finding), ...made });
       }
       for (const finding of ofCheck) open.push(finding);
       const isFailed = ofCheck.some(({ result }) => result === 'fail');
@@ -135,7 +135,7 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
       const unapplied = isLimited ? [] : findings.flatMap((found) => found.unapplied ?? []).slice(0, SHOWN);
       return {
         ...{ id, result: worst, count: Math.min(FOUND_AT_MOST, count), advice },
-        findings: isLimited && isGeneral && count > 0 ? [counted(id, count)] : shownOf(id, ofCheck),
+        findings: shownOf(id, ofCheck),
         accepted: accepted.slice(0, SHOWN),
         ...(unapplied.length > 0 && { unapplied }),
       };
@@ -168,21 +168,22 @@ function adviceOn<A>({ advice }: Check<Db, A>, findings: readonly Found[]): stri
 }
 
 /** Returns a finding for a caller who may not see what it is about. */
-function unseen({ checkId, result }: AcceptableFinding): AcceptableFinding {
-  return { checkId, result, employeeId: null, ids: [], finding: counted(checkId, 1) };
+function unseen({ checkId, result, finding }: AcceptableFinding): AcceptableFinding {
+  return { checkId, result, employeeId: null, ids: [], finding: counted(checkId, [finding]) };
 }
 
-function counted(check: string, count: number): Finding {
-  return { check, count };
+/** Returns how much a check found, as one finding. */
+function counted(check: string, findings: readonly Finding[]): Finding {
+  return { check, count: findings.reduce((sum, { count = 1 }) => sum + count, 0) };
 }
 
 /** Returns the first findings of a check. Those that the caller may not see are counted together. */
 function shownOf(check: string, open: readonly OpenFinding[]): Finding[] {
   const isSeen = ({ finding }: OpenFinding) => finding.text !== undefined;
   const seen = open.filter(isSeen).map(({ finding }) => finding);
-  const unseenCount = open.length - seen.length;
-  if (unseenCount === 0) return seen.slice(0, SHOWN);
-  return [...seen.slice(0, SHOWN - 1), counted(check, unseenCount)];
+  if (seen.length === open.length) return seen.slice(0, SHOWN);
+  const hidden = open.filter((finding) => !isSeen(finding)).map(({ finding }) => finding);
+  return [...seen.slice(0, SHOWN - 1), counted(check, hidden)];
 }
 
 const LEDGER_IDS: ReadonlySet<string> = new Set(LEDGER_CHECKS.map(({ id }) => id));
@@ -196,8 +197,9 @@ export function limitedAcceptances<A extends Pick<AcceptedInRun, 'finding' | 'id
 ): A[] {
   return acceptances.map((acceptance) => {
     const { check, employee_id } = acceptance.finding;
-    if (LEDGER_IDS.has(check)) return { ...acceptance, ids: [], finding: counted(check, 1) };
-    const finding = { ...counted(check, 1), ...(employee_id !== undefined && { employee_id }) };
+    const hidden = counted(check, [acceptance.finding]);
+    if (LEDGER_IDS.has(check)) return { ...acceptance, ids: [], finding: hidden };
+    const finding = { ...hidden, ...(employee_id !== undefined && { employee_id }) };
     return { ...acceptance, finding };
   });
 }

@@ -395,7 +395,8 @@ onEitherEngine('readiness counts what belongs to other employers, without their 
   const { id } = (await change('demographic', { address: newHire.address })).json;
   const rejected = { state: 'rejected', is_next: 0, finished_at: '2026-08-02T09:00:00.000Z' } as const;
   await transact(db, (trx) => trx.updateTable('outbox').set(rejected).where('request_id', '=', id).execute());
-  await deliver(db, [deductionOf('evt-none', { id: 'ded-none', employee_id: 'nobody' })]);
+  for (const id of ['none-1', 'none-2'])
+    await deliver(db, [deductionOf(`evt-${id}`, { id: `ded-${id}`, employee_id: `emp-${id}` })]);
   const report = async (employer: string) =>
     (await as(employer).get(`/v1/readiness?employer_id=${employer}`)).json.checks as Record<
       string,
@@ -404,10 +405,10 @@ onEitherEngine('readiness counts what belongs to other employers, without their 
   const checkOf = (checks: Record<string, unknown>[], name: string) =>
     checks.find((check) => check.id === name);
   const [first, second] = [await report(EMPLOYER), await report(OTHER)];
-  const unseen = (check: string) => [{ check, count: 1 }];
+  const unseen = (check: string, count = 1) => [{ check, count }];
   t.match(checkOf(first, 'requests-rejected'), { count: 1, findings: unseen('requests-rejected') });
   t.match(checkOf(second, 'requests-rejected'), { count: 1, findings: [{ change_id: id }] });
-  t.match(checkOf(first, 'deductions-unmatched'), { count: 1, findings: unseen('deductions-unmatched') });
+  t.match(checkOf(first, 'deductions-unmatched'), { count: 2, findings: unseen('deductions-unmatched', 2) });
   await put('july', bodyOn('2026-07-17'));
   const { json } = await as(EMPLOYER).get(`${RUNS}/july/findings`);
   const found = (check: string) =>
@@ -416,7 +417,7 @@ onEitherEngine('readiness counts what belongs to other employers, without their 
   t.strictSame(found('requests-rejected'), [{ check: 'requests-rejected', ...hidden }]);
   const [stuck] = found('requests-stuck');
   t.match(stuck, { text: /: new-hire, since /, change_id: String, employee_id: 'mover' });
-  const counted = { ...hidden, acceptable: false, result: 'warn' };
+  const counted = { ...hidden, count: 2, acceptable: false, result: 'warn' };
   t.strictSame(found('deductions-unmatched'), [{ check: 'deductions-unmatched', ...counted }]);
   const required = { status: 400, json: { errors: [{ path: 'employer_id' }] } };
   t.match(await as(EMPLOYER).get('/v1/readiness'), required);
