@@ -180,7 +180,7 @@ t.test('the problems of a failed sync are listed by row, field and rule', async 
     ['18', 'address.state', 'must be the code of one of the 50 states or DC: the service accepts no others'],
     ['organization', HOSTILE, HOSTILE],
   ]);
-  t.equal(await page.getByText('1,400 more problems not shown').count(), 1);
+  t.equal(await page.getByText('1,400 more are not shown').count(), 1);
   t.match(await page.title(), /^Census.* · benefits-sidecar$/s);
   t.equal(await page.locator('main img, main script').count(), 0);
 });

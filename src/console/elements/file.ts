@@ -13,7 +13,7 @@ import type { UploadedFile } from '../performing.ts';
 import { field } from './fields.ts';
 import { count, counted, lacksScope } from './format.ts';
 import { address } from './links.ts';
-import { rowProblems, table } from './list.ts';
+import { type Column, table } from './list.ts';
 
 /** The longest time that the listener takes to read a body. */
 const TIMEOUT = 'timeout:600s';
@@ -97,12 +97,11 @@ export function rejectedFile(
 }
 
 export function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
-  const more = errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : '';
   return html`
     <section aria-labelledby="rejected">
       <h2 id="rejected">${title}</h2>
-      <p>${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${more} Row 1 is the first row after the header.`}</p>
-      ${rowProblems(errors)}
+      <p>${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.`}</p>
+      ${rowProblems(errors, error_count)}
     </section>
   `;
 }
@@ -187,4 +186,36 @@ export function folded(title: string, all: number, shown: number, content: Html)
       ${all > shown && html`<p class="hint">${`The first ${count(shown)} are shown.`}</p>`}
     </details>
   `;
+}
+
+/** Problems of a file that a page lists. */
+const LISTED = 200;
+
+/** Lists the problems of a file. `all`: how many there are. */
+export function rowProblems(problems: readonly Problem[], all = problems.length): Html {
+  const shown = problems.slice(0, LISTED);
+  const more = all > shown.length ? ` ${count(all - shown.length)} more are not shown.` : '';
+  const columns: readonly Column<Problem>[] = [
+    ['Row', ({ path }) => placeOf(path)[0], 'name'],
+    ['Field', ({ path }) => html`<code>${placeOf(path)[1]}</code>`],
+    ['Problem', ({ rule, hint }) => (hint === undefined ? rule : `${rule}; ${hint}`)],
+  ];
+  return html`
+    ${shown.length > 0 && table(shown, { caption: 'Problems by row and field', captionHidden: true }, columns)}
+    <p class="hint">${`Row 1 is the first row below the column names; in JSON, the first entry.${more}`}</p>
+  `;
+}
+
+/** Lists values of a file that are allowed, and should be looked at. `all`: how many there are. */
+export function warningsIn(warnings: readonly Problem[], all = warnings.length): Html | null {
+  const content = html`<p>Look at these rows: they block nothing, and some are probably mistakes.</p>${rowProblems(warnings, all)}`;
+  return folded('Warnings', all, all, content);
+}
+
+/** Returns the row and the field of `employees[17].address.state`: `18` and `address.state`. */
+function placeOf(path: string): [row: string, field: string] {
+  const [, index, field] = /^\w+\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
+  if (index !== undefined) return [count(Number(index) + 1), field || 'whole row'];
+  const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
+  return ofOrganization === undefined ? ['file', path || 'all'] : ['organization', ofOrganization || 'all'];
 }

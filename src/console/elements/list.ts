@@ -1,5 +1,4 @@
 /** Lists: their filters, tables and pages. */
-import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { ANY, type Field, field, hiddenFields } from './fields.ts';
 import { count, money } from './format.ts';
@@ -134,20 +133,4 @@ export function numberedPages(list: {
       ${pages > 1 && html`<span class="soft">${`Page ${count(page)} of ${count(pages)}`}</span>`}
     </nav>
   `;
-}
-
-export function rowProblems(problems: readonly Problem[]): Html {
-  return table(problems, { caption: 'Problems by row and field', captionHidden: true }, [
-    ['Row', ({ path }) => placeOf(path)[0], 'name'],
-    ['Field', ({ path }) => html`<code>${placeOf(path)[1]}</code>`],
-    ['Problem', ({ rule, hint }) => (hint === undefined ? rule : `${rule}; ${hint}`)],
-  ]);
-}
-
-/** Returns the row and the field of `employees[17].address.state`: `18` and `address.state`. */
-function placeOf(path: string): [row: string, field: string] {
-  const [, index, field] = /^\w+\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
-  if (index !== undefined) return [count(Number(index) + 1), field || 'whole row'];
-  const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
-  return ofOrganization === undefined ? ['file', path || 'all'] : ['organization', ofOrganization || 'all'];
 }

@@ -3,11 +3,11 @@ import type { RowOf } from '../../api/operation.ts';
 import type { listCensusSyncs } from '../../api/operations/census-syncs.ts';
 import { recordedRead, responseOfService, state } from '../elements/facts.ts';
 import { foldedDecision } from '../elements/fields.ts';
+import { rowProblems } from '../elements/file.ts';
 import { age, count, counted, instant, lacksScope, resultText } from '../elements/format.ts';
 import { censusPath, employeeOf, fitsPath, pathOf } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
-import { problemTable } from './census-upload.ts';
 
 type Sync = RowOf<typeof listCensusSyncs>;
 type Hold = Sync['held_for'][number];
@@ -44,7 +44,7 @@ function oneSync(sync: Sync, { now, may }: Visit, read: SyncResponse | null, isO
   const problemList = html`
     <details>
       <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
-      ${problemTable(problems, problem_count)}
+      ${rowProblems(problems, problem_count)}
     </details>
   `;
   const steps = stepsOf(sync).map(([name, at, tone]) => {
@@ -74,15 +74,21 @@ const DISMISSAL = {
   reason: 'Reason for dismissing',
 };
 
-const RELEASE_EFFECTS: Readonly<Record<Hold['cause'], string>> = {
-  'employees-missing': 'The service may treat the employees whom it lacks as terminated.',
-  'employees-elsewhere':
-    'The employees of another employer then count as this employer’s too. Only a user who sees both employers can release it.',
+const HELD: Readonly<Record<Hold['cause'], { who: string; effect: string }>> = {
+  'employees-missing': {
+    who: 'Missing employees',
+    effect: 'The service may treat the employees whom it lacks as terminated.',
+  },
+  'employees-elsewhere': {
+    who: 'Employees of another employer',
+    effect:
+      'The employees of another employer then count as this employer’s too. Only a user who sees both employers can release it.',
+  },
 };
 
 /** Renders the form that releases a held census, with the census that the user sees. */
 function release(path: string, { held_for, held_census_id }: Sync, isOff: boolean): Html {
-  const effects = held_for.map(({ cause }) => RELEASE_EFFECTS[cause]).join(' ');
+  const effects = held_for.map(({ cause }) => HELD[cause].effect).join(' ');
   const sent = isOff
     ? 'While sending is off, it is not uploaded.'
     : 'It is uploaded as it is, for all syncs that are held because of it.';
@@ -94,16 +100,11 @@ function release(path: string, { held_for, held_census_id }: Sync, isOff: boolea
   });
 }
 
-const HELD_CAUSES: Readonly<Record<Hold['cause'], string>> = {
-  'employees-missing': 'Missing employees',
-  'employees-elsewhere': 'Employees of another employer',
-};
-
 function heldFor({ cause, count: all, employee_ids }: Hold, may: Visit['may']): Html {
   const ids = employee_ids.slice(0, HELD_LISTED);
   return html`
     <details>
-      <summary>${HELD_CAUSES[cause]} ${`(${count(all)})`}</summary>
+      <summary>${HELD[cause].who} ${`(${count(all)})`}</summary>
       <ul class="ids">${ids.map((id) => html`<li>${employeeOf(id, { may })}</li>`)}</ul>
       ${all > ids.length && html`<p class="hint">${`The first ${ids.length} are shown.`}</p>`}
     </details>

@@ -17,11 +17,13 @@ import {
   OUTCOME,
   readOtherwise,
   repairsOf,
+  rowProblems,
   sendFile,
+  warningsIn,
 } from '../elements/file.ts';
 import { count, counted, since } from '../elements/format.ts';
 import { address, censusPath, employeeOf } from '../elements/links.ts';
-import { rowProblems, table } from '../elements/list.ts';
+import { table } from '../elements/list.ts';
 import { type Upload, upload } from '../forms.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
@@ -147,36 +149,16 @@ function outcome(report: Report, visit: Upload, digest: string, isOff: boolean):
   const title = `${valid ? 'No problems' : counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
   const rejected = html`
     <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
-    ${problemTable(listed.slice(0, LISTED), problem_count - problems.length + listed.length)}
+    ${rowProblems(listed, problem_count - problems.length + listed.length)}
   `;
   return html`
     <section class="outcome" aria-labelledby="outcome-title">
       <h3 id="outcome-title" tabindex="-1" autofocus>${title}</h3>
       ${repairsOf(report)}
-      ${warningsOf(report)}
+      ${warningsIn(report.warnings, report.warning_count)}
       ${valid ? accepted(report, visit, digest, isOff) : rejected}
       ${hasColumns && (!valid || report.repairs !== null) && readOtherwise(file, visit, false)}
     </section>
-  `;
-}
-
-function warningsOf({ warning_count, warnings }: Report): Html | null {
-  const listed = warnings.slice(0, LISTED);
-  const content = html`
-    <p>The contract allows these values, and they are probably mistakes. They do not block the census.</p>
-    ${rowProblems(listed)}
-  `;
-  return folded('Warnings', warning_count, listed.length, content);
-}
-
-/** `all`: how many problems there are. */
-export function problemTable(problems: readonly Problem[], all: number): Html {
-  return html`
-    ${problems.length > 0 && rowProblems(problems)}
-    <p class="hint">
-      ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV and Excel.'}
-      ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
-    </p>
   `;
 }
 

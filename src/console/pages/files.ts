@@ -14,11 +14,12 @@ import {
   readOtherwise,
   rejectedFile,
   repairsOf,
+  rowProblems,
   sendFile,
+  warningsIn,
 } from '../elements/file.ts';
 import { count, counted, lacksScope } from '../elements/format.ts';
 import { address, censusPath, cutOverPath, nameIn, runPath } from '../elements/links.ts';
-import { rowProblems } from '../elements/list.ts';
 import { type Upload, upload } from '../forms.ts';
 import { type Html, html } from '../html.ts';
 import type { Console, Done, Visit } from '../page.ts';
@@ -27,8 +28,6 @@ import { confirmFormat, formatForm } from './file-format.ts';
 import { setupPath } from './payrolls.ts';
 
 type Proposal = ResultOf<typeof proposeFileFormat>;
-
-const LISTED = 200;
 
 export function filePages(pages: Console): void {
   pages.page('/files/:employer_id/:kind', importDeductions.scope, async (visit) => {
@@ -111,12 +110,10 @@ function fileForm(of: FileOf & { kind: keyof typeof EXPLANATIONS }, { may }: Vis
 /** Shows how the file would be read, for a person to correct and confirm. */
 async function proposed(proposal: Proposal, of: FileOf, visit: Visit): Promise<Html> {
   const { format, problem_count, problems, repairs } = proposal;
-  const listed = problems.slice(0, LISTED);
   const open = html`
     <h3>${counted(problem_count, 'problem')}</h3>
     <p>${format === null ? 'Correct the file, choose it again, and check it again.' : 'Choose the right field of a column below, or correct the file and choose it again.'}</p>
-    ${rowProblems(listed)}
-    ${problem_count > listed.length && html`<p class="hint">${`${counted(problem_count - listed.length, 'more problem')} not shown.`}</p>`}
+    ${rowProblems(problems, problem_count)}
   `;
   return html`
     <section class="card" aria-labelledby="proposal-title">
@@ -174,7 +171,7 @@ function checked(result: Imported, file: FileOf, visit: Visit): Html {
       <h2 id="result" tabindex="-1" autofocus>${`No problems in ${counted(rows, 'deduction')}`}</h2>
       <p>${`${count(added)} new, ${count(rows - added)} imported before.${placeholders > 0 ? ` ${counted(placeholders, 'deduction')} without an ID of the benefits service: each is replaced once the service sends its deduction.` : ''}`}</p>
       ${repairsOf(result)}
-      ${warningsOf(result)}
+      ${warningsIn(result.warnings)}
       <div class="actions">
         ${added > 0 && sendFile(filePath(file, '/import'), 'Import these deductions')}
       </div>
@@ -192,9 +189,4 @@ function imported(
   if (may('runs:write') && may('runs:read'))
     return { go: address(setupPath(), { employer_id, imported: added }) };
   return html`<p class="done" role="status">${`${counted(added, 'deduction')} imported.${applied ? '' : ' They appear within seconds.'}`}</p>`;
-}
-
-function warningsOf({ warnings }: Imported): Html | null {
-  if (warnings.length === 0) return null;
-  return html`<h3>${`Warnings: ${count(warnings.length)}`}</h3><p>They block nothing.</p>${rowProblems(warnings)}`;
 }
