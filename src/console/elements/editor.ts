@@ -14,6 +14,7 @@ import {
   optionsOf,
   type Place,
   preview,
+  problemIn,
   problemSummary,
   ruleText,
 } from './fields.ts';
@@ -24,7 +25,8 @@ type Row = Readonly<Record<string, string | null>>;
 export type RowColumn = {
   readonly name: string;
   readonly title: string;
-  readonly kind: 'text' | 'date' | 'select';
+  readonly isDate?: true;
+  /** Without choices, a cell is typed. */
   readonly choices?: readonly Choice[];
 };
 export type RowList = {
@@ -135,9 +137,9 @@ function rowOf({ columns }: RowList, cellOf: (column: RowColumn, index: number) 
 }
 
 /** Returns the value that a text means, such as `1/31/2026` or the label of a choice; any other text unchanged. */
-function valueIn({ kind, choices = [] }: RowColumn, text: string): string {
-  if (kind === 'date') return meantDate(text) ?? text;
-  if (kind === 'text' || text === '') return text;
+function valueIn({ isDate, choices }: RowColumn, text: string): string {
+  if (isDate) return meantDate(text) ?? text;
+  if (choices === undefined || text === '') return text;
   const word = folded(text);
   const labeled = choices.find(({ value, label }) => value === text || folded(label) === word);
   const values = choices.map(({ value }) => value);
@@ -172,18 +174,15 @@ function placeOfInput(id: string, list: RowList): Place | null {
 function wrongCellsOf({ columns, key, needs }: RowList, rows: readonly Row[]): Problem[] {
   return rows.flatMap((row, index) => {
     if (needs !== undefined && row[needs] == null) return [];
-    return columns.flatMap(({ name, kind, choices = [] }) => {
+    return columns.flatMap(({ name, choices }) => {
       const value = row[name] ?? '';
-      if (kind !== 'select' || choices.some((choice) => choice.value === value)) return [];
+      if (choices === undefined || choices.some((choice) => choice.value === value)) return [];
       if (value === '' && !key.includes(name)) return [];
       const rule = `${value === '' ? 'is required' : 'is unknown'}: choose one`;
       return [{ path: inputName(index, name), rule }];
     });
   });
 }
-
-/** What is wrong before a list is saved. */
-const UNSAVED: ProblemDetails = { type: '', title: '', status: 400 };
 
 export type Edited = Shown & {
   /** The hash of the list that the form was loaded from. */
@@ -215,8 +214,7 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
   const marked = new Set<string | undefined>(wrongCells.map((cell) => cell.path));
   const errors = [...wrongCells, ...all.filter((error) => !marked.has(placeIn(error.path)?.id))];
   const summarized = {
-    ...UNSAVED,
-    ...problem,
+    ...(problem ?? problemIn([])),
     errors,
     error_count: errors.length + error_count - all.length,
   };
@@ -294,13 +292,11 @@ function rowTable({ rows: name, columns }: RowList, shown: Shown, wrong: Wrong):
 }
 
 function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: Wrong): Html {
-  const { name, title, kind, choices = [] } = column;
+  const { name, title, isDate, choices } = column;
   const id = inputName(index, name);
   const value = rows[index]?.[name] ?? '';
-  const isKnown = choices.some((choice) => choice.value === value);
   const problems = wrong(id);
   const isWrong = problems.length > 0;
-  const isDate = kind === 'date';
   const attributes = {
     id,
     name: id,
@@ -310,10 +306,15 @@ function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: W
     autofocus: focus === id || undefined,
   };
   const input =
-    kind === 'select'
-      ? html`<select ...${attributes}>${optionsOf(isKnown ? choices : [...choices, { value, label: value }], value)}</select>`
+    choices !== undefined
+      ? html`<select ...${attributes}>${optionsOf(withValue(choices, value), value)}</select>`
       : html`<input type="text" size=${isDate ? 10 : 16} value=${value} placeholder=${isDate ? 'YYYY-MM-DD' : undefined} autocomplete="off" ...${attributes} />`;
   return html`<div>${input}${problemsOf(problems, `${id}-problem`)}</div>`;
+}
+
+/** Adds a pasted word that no choice means. */
+function withValue(choices: readonly Choice[], value: string): readonly Choice[] {
+  return choices.some((choice) => choice.value === value) ? choices : [...choices, { value, label: value }];
 }
 
 function problemsOf(problems: readonly Problem[], id: string): Content {
@@ -326,10 +327,10 @@ const CHANGES_SHOWN = 12;
 export function changesOf(list: RowList, saved: readonly Row[], rows: readonly Row[]): Html {
   const { columns, key, what } = list;
   // An empty cell means the first choice, which is left out unless it identifies the row.
-  const shown = (row: Row, { name, kind, choices: [first, ...others] = [] }: RowColumn): string => {
+  const shown = (row: Row, { name, isDate, choices: [first, ...others] = [] }: RowColumn): string => {
     const value = row[name] ?? '';
     if (value === '' || (value === first?.value && !key.includes(name))) return '';
-    if (kind === 'date' && isDay(value)) return dayText(value);
+    if (isDate && isDay(value)) return dayText(value);
     return [first, ...others].find((choice) => choice?.value === value)?.label ?? value;
   };
   const keyIn = (row: Row) =>

@@ -1,5 +1,5 @@
 /** Fields of forms with their labels, hints and problems, and the summary of a rejected form. */
-import type { ProblemDetails } from '../../api/problem.ts';
+import { type ProblemDetails, problemOf, Refusal } from '../../api/problem.ts';
 import { toMilliseconds } from '../../api/schemas.ts';
 import { REASON_MAX_CHARACTERS } from '../../contract/fields.ts';
 import { toInstant } from '../../contract/instant.ts';
@@ -189,6 +189,11 @@ export function meantAmount(text: string | undefined): Cents | null {
 
 /** A box that selects all boxes of its form, with the page's script. */
 export const SELECT_ALL = html`<p class="one on-screen"><input type="checkbox" class="select-all" id="select-all" /> <label for="select-all">Select all on this page</label></p>`;
+
+/** Returns what the API would report for fields that the page refuses. */
+export function problemIn(problems: readonly Problem[]): ProblemDetails {
+  return problemOf(new Refusal('INVALID_REQUEST', '', { problems: [...problems] }));
+}
 
 const PROBLEMS_SHOWN = 20;
 

@@ -17,7 +17,7 @@ import { count, counted, dayOf, dayText, instant } from '../../elements/format.t
 import { historyOf } from '../../elements/history.ts';
 import { address, idLink, nameable, nameIn } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
-import { type Html, html } from '../../html.ts';
+import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import type { Api } from '../../performing.ts';
 import { nextStepOf, type Payroll, payrollsOf, scheduleOf, setupLink, setupOf } from '../payrolls.ts';
@@ -37,23 +37,13 @@ const DATES_SHOWN = 1_100;
 const BREAKS_SHOWN = 3;
 const TREATMENTS = { '': 'Not set', deposit: 'Deposit', memo: 'Memo' };
 export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[] = [
-  {
-    name: 'line_of_coverage',
-    title: 'Line of coverage',
-    kind: 'select',
-    choices: choicesOf(LINES_OF_COVERAGE),
-  },
-  { name: 'taxability', title: 'Taxability', kind: 'select', choices: [ANY, ...choicesOf(TAXABILITIES)] },
-  { name: 'side', title: 'Paid by', kind: 'select', choices: choicesOf(SIDES) },
-  { name: 'code', title: 'Code', kind: 'text' },
-  { name: 'treatment', title: 'Employer treatment', kind: 'select', choices: choicesOf(TREATMENTS) },
+  { name: 'line_of_coverage', title: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
+  { name: 'taxability', title: 'Taxability', choices: [ANY, ...choicesOf(TAXABILITIES)] },
+  { name: 'side', title: 'Paid by', choices: choicesOf(SIDES) },
+  { name: 'code', title: 'Code' },
+  { name: 'treatment', title: 'Employer treatment', choices: choicesOf(TREATMENTS) },
   // The last column: codes pasted without headers may lack it.
-  {
-    name: 'coverage_type',
-    title: 'Coverage type',
-    kind: 'select',
-    choices: [ANY, ...choicesOf(COVERAGE_TYPES)],
-  },
+  { name: 'coverage_type', title: 'Coverage type', choices: [ANY, ...choicesOf(COVERAGE_TYPES)] },
 ];
 
 export function settingPages({ page }: Console): void {
@@ -85,16 +75,7 @@ async function employersOf(visit: Visit): Promise<Html> {
       ([id]) => nameable('employer', id, idLink(address('/settings', { employer_id: id }), id)),
       'name',
     ],
-    [
-      'Pay dates',
-      ([, each]) =>
-        each
-          .filter(isDated)
-          .map(
-            (payroll) =>
-              html`<div>${`${scheduleOf(payroll)}, to ${dayText(payroll.last_pay_date ?? '')}`}</div>`,
-          ),
-    ],
+    ['Pay dates', ([, each]) => each.map(lastDateOf)],
     [
       'Missing',
       ([id, each]) => {
@@ -106,8 +87,9 @@ async function employersOf(visit: Visit): Promise<Html> {
   ]);
 }
 
-function isDated({ last_pay_date }: Payroll): boolean {
-  return last_pay_date !== null;
+function lastDateOf(payroll: Payroll): Content {
+  const { last_pay_date } = payroll;
+  return last_pay_date && html`<div>${`${scheduleOf(payroll)}, to ${dayText(last_pay_date)}`}</div>`;
 }
 
 /** Links to the pages that are in the navigation of operators only. Of one employer, or of all. */

@@ -9,7 +9,7 @@ import {
   proposePayDates,
   STEP_DAYS,
 } from '../../../formats/pay-date-proposal.ts';
-import { choicesOf, filledForm, type Place, type Specs } from '../../elements/fields.ts';
+import { choicesOf, filledForm, type Place, problemIn, type Specs } from '../../elements/fields.ts';
 import { type Html, html } from '../../html.ts';
 
 const LAST_DAY = '31';
@@ -79,8 +79,7 @@ export function generator(
   isOpen: boolean,
   preview: string | null,
 ): Html {
-  const problem = { type: '', title: '', status: 400, errors: [...problems] };
-  const { fieldOf, isWrong } = filledForm(RULE_FIELDS, { ...RULE_DEFAULTS, ...typed }, problem);
+  const { fieldOf, isWrong } = filledForm(RULE_FIELDS, { ...RULE_DEFAULTS, ...typed }, problemIn(problems));
   const names = Object.keys(RULE_FIELDS);
   return html`
     <details class="field" open=${isOpen || names.some(isWrong)}>

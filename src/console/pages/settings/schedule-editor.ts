@@ -1,7 +1,6 @@
 /** Edits one pay schedule of an employer. */
 import { Temporal } from 'temporal-polyfill';
 import { listPayFrequencies, putPayScheduleOfYear } from '../../../api/operations/payroll-settings.ts';
-import { problemOf, Refusal } from '../../../api/problem.ts';
 import { DATES_MAX } from '../../../formats/pay-date-proposal.ts';
 import {
   changesOf,
@@ -12,7 +11,7 @@ import {
   placeOfRow,
   type RowList,
 } from '../../elements/editor.ts';
-import { choicesOf, field, type Place } from '../../elements/fields.ts';
+import { choicesOf, field, type Place, problemIn } from '../../elements/fields.ts';
 import { counted } from '../../elements/format.ts';
 import { address, nameIn } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
@@ -30,10 +29,10 @@ const SCHEDULE: RowList = {
   explanation:
     'List all pay dates of the year. Those that take deductions divide the amounts of the year, and a run on any other date is rejected.',
   columns: [
-    { name: 'pay_date', title: 'Pay date', kind: 'date' },
-    { name: 'period_start', title: 'Period start', kind: 'date' },
-    { name: 'period_end', title: 'Period end', kind: 'date' },
-    { name: 'takes', title: 'Takes', kind: 'select', choices: settings.TAKES },
+    { name: 'pay_date', title: 'Pay date', isDate: true },
+    { name: 'period_start', title: 'Period start', isDate: true },
+    { name: 'period_end', title: 'Period end', isDate: true },
+    { name: 'takes', title: 'Takes', choices: settings.TAKES },
   ],
   key: ['pay_date'],
   max: DATES_MAX,
@@ -146,13 +145,11 @@ async function saveSchedule({ api, form, today, query: { run } }: Act): Promise<
       const focus = placeOfRow(0, 'pay_date', SCHEDULE).id;
       return scheduleForm(opened, { ...edited, rows: generated.rows, focus, isGenerated: true });
     }
-    const problem = problemOf(new Refusal('INVALID_REQUEST', '', generated));
-    return scheduleForm(opened, { ...edited, problem });
+    return scheduleForm(opened, { ...edited, problem: problemIn(generated.problems) });
   }
   if (command === 'save' && edited.rows.length === 0) {
     const wrong = { path: PAY_DATES.path, rule: 'are missing: generate them, or add a row' };
-    const problem = problemOf(new Refusal('INVALID_REQUEST', '', { problems: [wrong] }));
-    return scheduleForm(opened, { ...edited, problem });
+    return scheduleForm(opened, { ...edited, problem: problemIn([wrong]) });
   }
   if (hashOf(saved) !== loaded) {
     const current =

@@ -6,7 +6,7 @@ import {
   putPayrollPolicy,
   putPayScheduleOfYear,
 } from '../../../api/operations/payroll-settings.ts';
-import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
+import type { ProblemDetails } from '../../../api/problem.ts';
 import { isDay } from '../../../contract/instant.ts';
 import type { Problem } from '../../../errors.ts';
 import { counted, dayText, plain } from '../../elements/format.ts';
@@ -128,12 +128,6 @@ export async function savePlan({ api }: Visit, employer_id: string, plan: Plan) 
     if (problem !== undefined) return problem;
   }
   return undefined;
-}
-
-export function problemIn({ problems }: Plan): ProblemDetails | undefined {
-  return problems.length === 0
-    ? undefined
-    : problemOf(new Refusal('INVALID_REQUEST', '', { problems: [...problems] }));
 }
 
 /** Shows what saving adds. Fields that are still empty add nothing yet. */

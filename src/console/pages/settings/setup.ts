@@ -4,7 +4,14 @@ import { listDeductions } from '../../../api/operations/deductions.ts';
 import { listPayFrequencies } from '../../../api/operations/payroll-settings.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
-import { choicesOf, filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
+import {
+  choicesOf,
+  filledForm,
+  hiddenFields,
+  preview,
+  problemIn,
+  type Specs,
+} from '../../elements/fields.ts';
 import { filePath } from '../../elements/file.ts';
 import { counted, lacksScope } from '../../elements/format.ts';
 import { address, censusPath, fitsPath, nameIn } from '../../elements/links.ts';
@@ -18,7 +25,7 @@ import { openFirst, type Payroll, payrollsOf, setupPath, startOf } from '../payr
 import { FREQUENCIES } from '../runs/labels.ts';
 import { spanOf, titleOf } from './overview.ts';
 import { DATES_MOVE, RULE_DEFAULTS, RULE_FIELDS } from './pay-dates.ts';
-import { type Known, planOf, planShown, problemIn, readKnown, savePlan } from './setup-plan.ts';
+import { type Known, planOf, planShown, readKnown, savePlan } from './setup-plan.ts';
 
 const PATH = setupPath();
 type Form = Readonly<Record<string, string>>;
@@ -43,7 +50,8 @@ async function saved(act: Act): Promise<Html | Done> {
   const { api, form } = act;
   const { employer_id = '' } = form;
   const plan = await planOf(act, form, await readKnown(api, employer_id));
-  const problem = problemIn(plan) ?? (await savePlan(act, employer_id, plan));
+  const { problems } = plan;
+  const problem = problems.length > 0 ? problemIn(problems) : await savePlan(act, employer_id, plan);
   if (problem !== undefined) {
     return stepsAndForm(act, employer_id, await payrollsOf(act, employer_id), form, problem);
   }
