@@ -83,7 +83,7 @@ export function auditPages({ page, csv }: Console): void {
           ['Hash', html`<code>${hash}</code>`],
         ])}
       </section>
-      ${SETTINGS.has(action) && changesOf(record, visit)}
+      ${isOfSettings(action) && changesOf(record, visit)}
     `;
     return { title: `${actionName(action)}, record ${record.id}`, body };
   });
@@ -108,15 +108,10 @@ function resourceOf(
 type FullRecord = ResultOf<typeof getAuditRecord>;
 type Difference = NonNullable<FullRecord['differences']>[number];
 
-/** The actions on settings, whose records have the difference to the version before. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  'schedule.put',
-  'schedule.delete',
-  'codes.put',
-  'policy.put',
-  'file-format.put',
-  'approval-setting.put',
-]);
+/** Reports whether an action changed settings, so that its record has the difference to the version before. */
+function isOfSettings(action: string): boolean {
+  return action.endsWith('.put') || action === 'schedule.delete';
+}
 
 function changesOf(record: FullRecord, { may }: Visit): Html {
   const { differences, difference_count, employer_id, details } = record;

@@ -248,32 +248,24 @@ async function filesOfToday(visit: Visit, parts: Database): Promise<Html | null>
 /** Lists the rejected changes and held censuses, which belong to no single payroll. */
 async function waiting({ api, may }: Visit): Promise<Html | null> {
   const query = { limit: COUNTED };
-  const rejected = may('changes:read')
-    ? await api.perform(listEmployeeChanges, { query: { ...query, state: 'rejected' } })
-    : null;
-  const held = may('census:read')
-    ? await api.perform(listCensusSyncs, { query: { ...query, state: 'held' } })
-    : null;
+  const rejected =
+    may('changes:read') &&
+    (await api.perform(listEmployeeChanges, { query: { ...query, state: 'rejected' } }));
+  const held =
+    may('census:read') && (await api.perform(listCensusSyncs, { query: { ...query, state: 'held' } }));
   const ready = may('runs:approve') ? 'you can release it' : 'a payroll manager can release it';
   const notices = [
-    waits(
-      rejected,
-      'rejected employment change',
-      'rejected employment changes',
-      'retry or cancel it',
-      '/changes?state=rejected',
-    ),
-    waits(held, 'held census', 'held censuses', ready, '/census?state=held'),
+    waits(rejected, '/changes?state=rejected', 'retry or cancel it', 'rejected employment change'),
+    waits(held, '/census?state=held', ready, 'held census', 'held censuses'),
   ].filter((notice) => notice !== null);
   return notices.length === 0 ? null : html`<ul class="notice">${notices}</ul>`;
 }
 
-type Counted = { readonly data: readonly unknown[]; readonly has_more: boolean } | null;
+type Counted = { readonly data: readonly unknown[]; readonly has_more: boolean } | false;
 
-function waits(list: Counted, what: string, plural: string, action: string, path: string): Html | null {
-  if (list === null || list.data.length === 0) return null;
-  const { data, has_more } = list;
-  const label = has_more ? `More than ${COUNTED} ${plural}` : counted(data.length, what, plural);
+function waits(list: Counted, path: string, action: string, what: string, plural = `${what}s`): Html | null {
+  if (!list || list.data.length === 0) return null;
+  const label = list.has_more ? `More than ${COUNTED} ${plural}` : counted(list.data.length, what, plural);
   return html`<li><a href=${path}>${label}</a>${`: ${action}`}</li>`;
 }
 

@@ -1,8 +1,6 @@
 /** Operations: readiness, what is pending, and the last hour as charts. */
 import type { ResultOf } from '../../api/operation.ts';
 import { getActivity } from '../../api/operations/activity.ts';
-import { listCensusSyncs } from '../../api/operations/census-syncs.ts';
-import { listCensuses } from '../../api/operations/censuses.ts';
 import { getReadiness } from '../../api/operations/readiness.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { timeChart } from '../elements/chart.ts';
@@ -35,15 +33,12 @@ export function operationPages({ page }: Console): void {
 
 async function operations(visit: Visit): Promise<Page> {
   const { api, may } = visit;
-  const [readiness, activity, syncs, staged] = await Promise.all([
+  const [readiness, activity] = await Promise.all([
     may('ledger:read') ? attempt(api.perform(getReadiness)) : null,
     may('metrics:read') ? attempt(api.perform(getActivity)) : null,
-    may('census:read') ? attempt(api.perform(listCensusSyncs, { query: { limit: 1 } })) : null,
-    may('census:read') ? attempt(api.perform(listCensuses, { query: { limit: 1 } })) : null,
   ]);
   const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
-  const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
-  const isEmpty = hasNoEvents && !hasCensus && activity.data.position === 0;
+  const isEmpty = hasNoEvents && activity.data.position === 0;
   // A hidden part must not look like an empty one.
   const hidden = PARTS.filter(([scope]) => !may(scope)).map(([scope, shows]) => `${shows} (${scope})`);
   const shown = html`
@@ -76,7 +71,7 @@ function firstSteps(isEmpty: boolean): Html {
       <h2 id="first-title">No events received yet</h2>
       <ol>
         <li><p><strong>Receive webhooks.</strong> ${REGISTRATION}</p></li>
-        <li><p><strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded or requested: see '}<a href="/census">Census</a>.</p></li>
+        <li><p><strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded: see '}<a href="/census">Census</a>.</p></li>
         <li><p><strong>Create an API token</strong> for each program and person, with the scopes they need.</p></li>
       </ol>
     </section>
