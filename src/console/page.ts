@@ -300,8 +300,9 @@ export async function sendError(
   const byHtmx = request.headers['hx-request'] === 'true';
   // An event stream cannot be redirected to the sign-in page.
   if (status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();
+  const next = request.method === 'GET' ? request.url : '/';
   if (status === 401 && !byHtmx)
-    return reply.redirect(`${SIGN_IN_PATH}?next=${encodeURIComponent(currentPage(request))}`, 303);
+    return reply.redirect(`${SIGN_IN_PATH}?next=${encodeURIComponent(next)}`, 303);
   if (!byHtmx) {
     const body = html`${problemBody(problem)}<p><a href="/">Back to Home</a></p>`;
     return sendPage(request, reply, parts, { title: status === 404 ? 'Not found' : title, status, body });
@@ -321,11 +322,6 @@ const signedOut = html`
     <p>This page stays as it is. <a href=${`${SIGN_IN_PATH}?next=${encodeURIComponent(SIGNED_IN_PATH)}`} target="_blank">Sign in in a new tab</a>, then return to this one.</p>
   </div>
 `;
-
-/** Returns the page to open after signing in. */
-function currentPage({ method, url }: FastifyRequest): string {
-  return method === 'GET' ? url : '/';
-}
 
 /** Sends the page for an unknown address; returns null for programs and users who are not signed in. */
 export async function sendUnknown(

@@ -67,7 +67,9 @@ export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts):
     log.info({ route: `GET ${CALLBACK_PATH}`, session: sessionId(secret) }, 'a user signed in');
     setSessionCookie(reply, request, secret, isHttps);
     setPrivateCookie(reply, request, ID_TOKEN, idToken, isHttps);
-    return sendPage(request, reply.header('refresh', `0; url=${next}`), parts, openingPage(next));
+    // The browser omits the new session cookie until a page of this site opens the next one.
+    const body = html`<p><a href=${next}>Open the console</a></p>`;
+    return sendPage(request, reply.header('refresh', `0; url=${next}`), parts, { title: 'Signed in', body });
   });
 }
 
@@ -98,11 +100,6 @@ function decode(text: string | null): Started | null {
   } catch {
     return null;
   }
-}
-
-/** The browser omits the new session cookie until a page of this site opens the next one. */
-function openingPage(next: string): Page {
-  return { title: 'Signed in', body: html`<p><a href=${next}>Open the console</a></p>` };
 }
 
 const REFUSALS: Readonly<Record<SignInRefusal['cause'], { status: number; text: string }>> = {

@@ -58,9 +58,9 @@ export function eventOf(id: string, { may }: { may(scope: Scope): boolean }): Ht
   return may('events:read') ? eventLink(id) : idLink(null, id);
 }
 
-/** Links to the deductions of an employer's employees. Needs `ledger:read`. */
-export function employerLink(id: string): Html {
-  return nameable('employer', id, idLink(address('/ledger', { employer_id: id }), id));
+/** Links to an employer in a list; by default in that of deductions, which needs `ledger:read`. */
+export function employerLink(employer_id: string, list = '/ledger'): Html {
+  return nameable('employer', employer_id, idLink(address(list, { employer_id }), employer_id));
 }
 
 export function changePath(id: string): string {
@@ -78,10 +78,6 @@ export function cutOverPath(employerId: string, list = 'people'): string {
 /** A run's page, or a path below it. */
 export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;
-}
-
-export function employerRunsLink(employer_id: string): Html {
-  return nameable('employer', employer_id, idLink(address('/runs', { employer_id }), employer_id));
 }
 
 /** The form that overrides the amounts of a deduction in a run; without one, a deduction of an employee is chosen. */

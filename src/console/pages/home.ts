@@ -13,7 +13,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { BACKGROUND, empty, live, problemBody, savedNotice } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, dayOf, dayText, lacksScope } from '../elements/format.ts';
-import { address, employerRunsLink, nameIn, runPath } from '../elements/links.ts';
+import { address, employerLink, nameIn, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
 import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
@@ -275,7 +275,7 @@ function nextDates(all: readonly Payroll[]): Html | null {
   if (next.length === 0) return null;
   const byDate = [...Map.groupBy(next, ({ next_pay_date }) => next_pay_date as string)].toSorted();
   const named = (payroll: Payroll) =>
-    html`<li>${employerRunsLink(payroll.employer_id)}${`, ${scheduleOf(payroll)}`}</li>`;
+    html`<li>${employerLink(payroll.employer_id, '/runs')}${`, ${scheduleOf(payroll)}`}</li>`;
   return html`
     <details id="next-dates">
       <summary>Next pay dates</summary>

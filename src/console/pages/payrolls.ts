@@ -8,7 +8,7 @@ import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { state, type Tone } from '../elements/facts.ts';
 import { hiddenFields } from '../elements/fields.ts';
 import { age, count, counted, dayOf, dayText, difference, money } from '../elements/format.ts';
-import { address, findingPath, nameable, runPath } from '../elements/links.ts';
+import { address, employerLink, findingPath, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
@@ -210,9 +210,7 @@ export function scheduleOf({ pay_frequency, pay_group }: Payroll): string {
 }
 
 function employerCell(payroll: Payroll): Html {
-  const { employer_id } = payroll;
-  const link = html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`;
-  return withNote(nameable('employer', employer_id, link), scheduleOf(payroll));
+  return withNote(employerLink(payroll.employer_id, '/runs'), scheduleOf(payroll));
 }
 
 function stateOf(payroll: Payroll, visit: Visit): Html {

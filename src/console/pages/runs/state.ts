@@ -6,7 +6,7 @@ import type { Scope } from '../../../security/scopes.ts';
 import { facts, live } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, instant } from '../../elements/format.ts';
-import { address, employerRunsLink, nameIn, overridePath, runPath } from '../../elements/links.ts';
+import { address, employerLink, nameIn, overridePath, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Page, type Visit } from '../../page.ts';
@@ -136,7 +136,7 @@ export function optionsOf(run: Run, computed: labels.ComputedRun | undefined): H
       ${facts([
         ['Run ID', html`<code>${run.id}</code>`],
         ['Created', instant(run.created_at)],
-        ['Employer', employerRunsLink(run.employer_id)],
+        ['Employer', employerLink(run.employer_id, '/runs')],
         ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
         ['Pay frequency', run.pay_frequency],
         ['Pay group', run.pay_group ?? 'all'],

@@ -15,7 +15,7 @@ import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
 import { count, counted, dayOf, dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, idLink, nameable, nameIn } from '../../elements/links.ts';
+import { address, employerLink, nameIn } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -70,11 +70,7 @@ async function employersOf(visit: Visit): Promise<Html> {
   const payrolls = [...Map.groupBy(await payrollsOf(visit), ({ employer_id }) => employer_id)].toSorted();
   if (payrolls.length === 0) return empty('No employers yet');
   return table(payrolls, { caption: 'Employers', captionHidden: true }, [
-    [
-      'Employer',
-      ([id]) => nameable('employer', id, idLink(address('/settings', { employer_id: id }), id)),
-      'name',
-    ],
+    ['Employer', ([id]) => employerLink(id, '/settings'), 'name'],
     ['Pay dates', ([, each]) => each.map(lastDateOf)],
     [
       'Missing',

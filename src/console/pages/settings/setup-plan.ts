@@ -6,7 +6,6 @@ import {
   putPayrollPolicy,
   putPayScheduleOfYear,
 } from '../../../api/operations/payroll-settings.ts';
-import type { ProblemDetails } from '../../../api/problem.ts';
 import { isDay } from '../../../contract/instant.ts';
 import type { Problem } from '../../../errors.ts';
 import { counted, dayText, plain } from '../../elements/format.ts';
@@ -58,15 +57,15 @@ export async function planOf({ api, today }: Visit, form: Form, known: Known): P
   const copied = source === null ? null : (await attempt(readCopied(api, source), 400, 404)).data;
   const codes = known.codes.length > 0 ? [] : (copied?.codes ?? []);
   const policies = known.policies.length > 0 ? [] : fromOn(today, copied?.policies ?? []);
-  const rule = copied === undefined ? UNKNOWN : NOTHING;
+  const rule =
+    copied === undefined
+      ? 'is no known employer'
+      : 'has no payroll codes or payroll policy that this employer lacks';
   const isEmpty = source !== null && codes.length === 0 && policies.length === 0;
   const problems = [...dated.problems, ...(isEmpty ? [{ path: 'copy_from', rule }] : [])];
   const lag = Number(form.lag_days ?? 0);
   return { frequency, lag, years: dated.years, source, codes, policies, problems };
 }
-
-const UNKNOWN = 'is no known employer';
-const NOTHING = 'has no payroll codes or payroll policy that this employer lacks';
 
 /** Generates the dates of the next pay date's year and of the following year. Years that have a schedule are left out. */
 function datesIn(form: Form, { years }: Known, today: string): Pick<Plan, 'years' | 'problems'> {
@@ -105,26 +104,25 @@ function fromOn<V extends { effective_from: string }>(day: string, versions: rea
 export async function savePlan({ api }: Visit, employer_id: string, plan: Plan) {
   const { frequency: pay_frequency, years, codes, policies } = plan;
   const params = { employer_id };
-  const tried = async (call: Promise<unknown>): Promise<ProblemDetails | undefined> =>
-    (await attempt(call, 400, 409, 422)).problem;
+  const calls: (() => Promise<unknown>)[] = [];
   if (codes.length > 0) {
     const written = codes.map((code) =>
       Object.fromEntries(Object.entries(code).filter(([, value]) => value !== null)),
     );
-    const problem = await tried(api.perform(putPayrollCodes, { params, body: { codes: written } }));
-    if (problem !== undefined) return problem;
+    calls.push(() => api.perform(putPayrollCodes, { params, body: { codes: written } }));
   }
   for (const { effective_from, recoup, ...policy } of policies.toReversed()) {
     const options = Object.fromEntries(OPTION_NAMES.map((name) => [name, policy[name]]));
-    const body = { ...options, recoup, effective_from };
-    const problem = await tried(api.perform(putPayrollPolicy, { params, body }));
-    if (problem !== undefined) return problem;
+    calls.push(() => api.perform(putPayrollPolicy, { params, body: { ...options, recoup, effective_from } }));
   }
-  for (const { year, dates } of years) {
-    const schedules: object[] = await settings.schedulesOf(api, employer_id, year);
-    const body = { schedules: [...schedules, { pay_frequency, pay_dates: dates }] };
-    const call = api.perform(putPayScheduleOfYear, { params: { employer_id, year }, body });
-    const problem = await tried(call);
+  for (const { year, dates } of years)
+    calls.push(async () => {
+      const schedules: object[] = await settings.schedulesOf(api, employer_id, year);
+      const body = { schedules: [...schedules, { pay_frequency, pay_dates: dates }] };
+      return api.perform(putPayScheduleOfYear, { params: { employer_id, year }, body });
+    });
+  for (const call of calls) {
+    const { problem } = await attempt(call(), 400, 409, 422);
     if (problem !== undefined) return problem;
   }
   return undefined;
