@@ -8,7 +8,6 @@ import { type ConsoleParts, createConsole, sendError, sendUnknown } from './page
 import { acceptPages } from './pages/accept.ts';
 import { auditPages } from './pages/audit.ts';
 import { censusPages } from './pages/census.ts';
-import { censusListPages } from './pages/census-list.ts';
 import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes/change.ts';
 import { changeListPages } from './pages/changes/list.ts';
@@ -85,7 +84,6 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     setupPages(pages);
     editorPages(pages);
     secondApprovalActions(pages);
-    censusListPages(pages);
     censusPages(pages);
     censusUploads(pages);
     filePages(pages);
