@@ -135,12 +135,12 @@ async function lacksOf(visit: Visit, employer_id: string, payrolls: readonly Pay
   };
 }
 
-type Step = { readonly name: string; readonly isDone: boolean; readonly detail: Content };
+type Step = readonly [name: string, isDone: boolean, detail: Content];
 
 const STEP_COLUMNS: readonly Column<Step>[] = [
-  ['Step', ({ name }) => name, 'name'],
-  ['State', ({ isDone }) => (isDone ? state('done', 'good') : state('missing', 'warn'))],
-  ['Details', ({ detail }) => detail, 'wide'],
+  ['Step', ([name]) => name, 'name'],
+  ['State', ([, isDone]) => (isDone ? state('done', 'good') : state('missing', 'warn'))],
+  ['Details', ([, , detail]) => detail, 'wide'],
 ];
 
 async function stepsOf(
@@ -159,40 +159,30 @@ async function stepsOf(
   const schedules = known.years
     .toReversed()
     .flatMap(({ year, schedules: ofYear }) =>
-      ofYear.map((schedule) => `${year}, ${titleOf(schedule)}: ${spanOf(schedule.pay_dates)}`),
+      ofYear.map(
+        (schedule) => html`<div>${`${year}, ${titleOf(schedule)}: ${spanOf(schedule.pay_dates)}`}</div>`,
+      ),
     );
   const dated = payrolls.find(({ pay_date }) => pay_date !== null);
+  const hasCodes = known.codes.length > 0;
+  const hasPolicy = known.policies.length > 0;
+  const codes = edit(
+    'payroll-codes',
+    hasCodes ? counted(known.codes.length, 'code') : 'Set the payroll codes',
+  );
+  const policy = hasPolicy
+    ? edit('payroll-policy', 'Edit')
+    : html`${edit('payroll-policy', 'Set the payroll policy')}<div class="soft">Without a policy, runs use the default options.</div>`;
+  const census = html`<a href=${censusPath(employer_id)}>${counted(staged?.employees ?? 0, 'employee')}</a>`;
+  // The form has a button that starts the payroll.
+  const isStartable = hasCensus && (hasRun || !hasForm);
   return [
-    {
-      ...{ name: 'Census', isDone: hasCensus },
-      detail: staged && html`<a href=${censusPath(employer_id)}>${counted(staged.employees, 'employee')}</a>`,
-    },
-    {
-      ...{ name: 'Pay dates', isDone: frequencies.length === 0 },
-      detail: schedules.map((text) => html`<div>${text}</div>`),
-    },
-    {
-      ...{ name: 'Payroll codes', isDone: known.codes.length > 0 },
-      detail: edit(
-        'payroll-codes',
-        known.codes.length === 0 ? 'Set the payroll codes' : counted(known.codes.length, 'code'),
-      ),
-    },
-    {
-      ...{ name: 'Payroll policy', isDone: known.policies.length > 0 },
-      detail: [
-        edit('payroll-policy', known.policies.length === 0 ? 'Set the payroll policy' : 'Edit'),
-        known.policies.length === 0 &&
-          html`<div class="soft">Without a policy, runs use the default options.</div>`,
-      ],
-    },
+    ['Census', hasCensus, staged && census],
+    ['Pay dates', frequencies.length === 0, schedules],
+    ['Payroll codes', hasCodes, codes],
+    ['Payroll policy', hasPolicy, policy],
     ...(await deductionStep(visit, employer_id)),
-    {
-      ...{ name: 'First payroll', isDone: hasRun },
-      detail:
-        // The form has a button that starts the payroll.
-        hasCensus && (hasRun || !hasForm) && dated && startOf(dated, visit),
-    },
+    ['First payroll', hasRun, isStartable && dated && startOf(dated, visit)],
   ];
 }
 
@@ -201,7 +191,7 @@ async function deductionStep({ api, may }: Visit, employer_id: string): Promise<
   if (!may('ledger:read')) return [];
   const { data } = await api.perform(listDeductions, { query: { employer_id, limit: 1 } });
   const detail = html`<a href=${filePath({ employer_id, kind: 'deductions' })}>Import what payroll deducts today</a>`;
-  return [{ name: 'Deductions', isDone: data.length > 0, detail }];
+  return [['Deductions', data.length > 0, detail]];
 }
 
 async function settingsForm(
