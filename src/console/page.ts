@@ -51,6 +51,8 @@ export type Visit = {
   readonly query: Texts;
   readonly now: Date;
   readonly today: string;
+  /** Returns the day of an instant, in the time zone of `today`. */
+  dayAt(instant: string): string;
   /** The signed-in user; null on public pages. */
   readonly caller: Caller | null;
   /** Whether the user's token has this scope. Pages hide what it lacks. */
@@ -188,6 +190,7 @@ export function visitOf(request: FastifyRequest, parts: ConsoleParts): Visit {
     query: { ...runOf(request), ...textsOf(request.query) },
     now,
     today: dayAt(parts.db, now),
+    dayAt: (instant) => dayAt(parts.db, instant),
     caller: request.caller,
     may: (scope) => maySee(request.caller, scope),
     isSendingOff: parts.isSendingOff,

@@ -7,7 +7,6 @@ import { listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { Refusal } from '../../api/problem.ts';
-import { dayAt } from '../../database/time-zone.ts';
 import { allPages } from '../../formats/cursor.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { BACKGROUND, empty, live, problemBody, savedNotice } from '../elements/facts.ts';
@@ -16,7 +15,7 @@ import { count, counted, dayOf, dayText, lacksScope } from '../elements/format.t
 import { address, employerLink, nameIn, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { firstPageOf } from '../layout.ts';
-import type { Console, ConsoleParts, Done, Visit } from '../page.ts';
+import type { Console, Done, Visit } from '../page.ts';
 import { attempt } from '../performing.ts';
 import { acceptLink } from './accept.ts';
 import {
@@ -38,9 +37,9 @@ import { nameOf } from './runs/labels.ts';
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
 
-export function homePages({ page, action, archive, parts }: Console): void {
+export function homePages({ page, action, archive }: Console): void {
   archive(FILES_PATH, listPayrollRunLines, async (visit) => {
-    const runs = await finalizedToday(visit, parts);
+    const runs = await finalizedToday(visit);
     if (runs.length === 0) throw new Refusal('NOT_FOUND', 'No payroll was finalized today.');
     const files = [];
     for (const { id: run_id, employer_id } of runs) {
@@ -61,7 +60,7 @@ export function homePages({ page, action, archive, parts }: Console): void {
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const all = await payrollsOf(visit);
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, parts, all)}${newEmployer(visit, all)}`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, all)}${newEmployer(visit, all)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -95,7 +94,7 @@ export function homePages({ page, action, archive, parts }: Console): void {
       await act.api.perform(computePayrollRun, { params: { run_id: run_id as string } });
       isAny = true;
     }
-    return isAny ? payrollsPart(act, parts, await payrollsOf(act)) : null;
+    return isAny ? payrollsPart(act, await payrollsOf(act)) : null;
   });
 }
 
@@ -108,11 +107,7 @@ function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
 }
 
 /** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
-async function payrollsPart(
-  visit: Visit,
-  parts: Pick<ConsoleParts, 'db'>,
-  all: readonly Payroll[],
-): Promise<Html> {
+async function payrollsPart(visit: Visit, all: readonly Payroll[]): Promise<Html> {
   const { state: selected, check } = visit.query;
   const shown = all.filter(
     (payroll) =>
@@ -123,7 +118,7 @@ async function payrollsPart(
   const content = html`
     ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
     ${await waiting(visit)}
-    ${await filesOfToday(visit, parts)}
+    ${await filesOfToday(visit)}
     ${sharedChecks(all, visit)}
     ${acceptLink(check, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
@@ -226,20 +221,18 @@ const DAY_MAX_MS = 26 * 3_600_000;
 const COUNTED = 100;
 const FILES_PATH = '/payrolls/files.tar';
 
-type Database = Pick<ConsoleParts, 'db'>;
-
-async function finalizedToday({ api, now, today }: Visit, { db }: Database) {
+async function finalizedToday({ api, now, today, dayAt }: Visit) {
   const finalized_from = new Date(now.getTime() - DAY_MAX_MS).toISOString();
   const readPage = (cursor?: string) =>
     api.perform(listPayrollRuns, { query: { state: 'finalized', finalized_from, limit: 500, cursor } });
   const runs = [];
   for await (const page of allPages(readPage)) runs.push(...page);
-  return runs.filter(({ finalized_at }) => finalized_at !== null && dayAt(db, finalized_at) === today);
+  return runs.filter(({ finalized_at }) => finalized_at !== null && dayAt(finalized_at) === today);
 }
 
 /** Renders the download of the files of all runs that were finalized today; null if there are none. */
-async function filesOfToday(visit: Visit, parts: Database): Promise<Html | null> {
-  const { length } = await finalizedToday(visit, parts);
+async function filesOfToday(visit: Visit): Promise<Html | null> {
+  const { length } = await finalizedToday(visit);
   if (length === 0) return null;
   const label = length === 1 ? 'Download today’s file (.tar)' : `Download today’s ${length} files (.tar)`;
   return html`<div class="actions"><a class="button quiet" href=${FILES_PATH} download>${label}</a></div>`;
