@@ -135,8 +135,7 @@ export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
   severity: 'fail',
   find: async (db, { employerId }) =>
     (await hasDeductions(db, employerId)) ? [] : [{ employer_id: employerId, result: 'fail' }],
-  advice:
-    'No employee of this employer has ever had a deduction. Check the employer ID, or import the current deductions.',
+  advice: 'Check the employer ID, or import the current deductions.',
   passed: 'This employer has deductions.',
   fixed: { at: 'census', query: {}, docs: 'payroll-files.md#import-deductions' },
 };

@@ -110,7 +110,7 @@ export async function review(
 /** Reports that the totals changed after the user saw them. */
 function changedNotice(runId: string, whatHappened: string, next: string): Html {
   return html`
-    <div class="problem" role="alert" tabindex="-1" autofocus>
+    <div class="problem changed-since" role="alert" tabindex="-1" autofocus>
       <strong>${whatHappened}</strong>
       <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${runEmployeesPath(runId)}>Review the current lines</a>${`, then ${next}.`}</p>
     </div>
