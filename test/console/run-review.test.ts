@@ -325,6 +325,7 @@ t.test('a run is compared with the previous one, and every employee outside it h
 t.test('a deduction of two jobs is assigned on the page that the readiness check links to', async (t) => {
   const { signedIn, put, db, call } = await openPayroll(t);
   await employ(db, 'emp-1', { employer_id: 'globex' });
+  await deduct(db, 'evt-vision', { id: 'ded-7', employee_id: 'emp-1', line_of_coverage: 'vision' });
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
@@ -338,6 +339,7 @@ t.test('a deduction of two jobs is assigned on the page that the readiness check
   await page.getByLabel('Employer', { exact: true }).selectOption('globex');
   await page.getByLabel('From the pay period of').fill('2026-07-01');
   await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
+  await page.getByLabel('Also assign the other deductions of this employee').check();
   await click(page, 'Assign the deduction');
   await page.waitForURL('**/deductions/ded-1?saved=true&run=r');
   const shown = `globex from the pay period of Jul 1, 2026. Assigned by API_TOKEN: ${HOSTILE}`;
@@ -345,7 +347,7 @@ t.test('a deduction of two jobs is assigned on the page that the readiness check
   const { json } = await call({ url: '/v1/deductions/ded-1/employer' });
   t.match(json.assignments, [{ employer_id: 'globex', effective_on: '2026-07-01', reason: HOSTILE }]);
   await open(page, '/runs/r');
-  t.equal(await check.count(), 0, 'the check passes');
+  t.equal(await check.count(), 0, 'the check passes: the other deduction is assigned too');
 });
 
 t.test('an amount of an open run is overridden on its line, and the override is removed again', async (t) => {

@@ -9,7 +9,7 @@ import {
 import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
-import { filledForm, reasonSpec } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, reasonSpec } from '../../elements/fields.ts';
 import { actorName, capitalized, dayText, instant, lacksScope, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import {
@@ -45,11 +45,17 @@ export function deductionPages({ page, action }: Console): void {
   action('/deductions/:deduction_id/employer', 'runs:write', async (act) => {
     const { api, params, form } = act;
     const { employer_id, effective_on, reason } = form;
-    const call = api.perform(assignDeduction, { body: { employer_id, effective_on, reason } });
-    const { problem } = await attempt(call, 400, 404, 409, 422);
+    const body = { employer_id, effective_on, reason };
     const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
-    if (problem === undefined) return { go: address(path, { saved: 'true' }) };
-    return assignmentForm(act, path, await api.perform(getDeduction), problem);
+    const shown = Object.keys(form).filter((name) => name.startsWith(ALSO));
+    const also = form.others === undefined ? [] : shown.map((name) => name.slice(ALSO.length));
+    // One that was assigned before a later one is refused stays assigned: sending it again changes nothing.
+    for (const deduction_id of [params.deduction_id ?? '', ...also]) {
+      const call = api.perform(assignDeduction, { params: { deduction_id }, body });
+      const { problem } = await attempt(call, 400, 404, 409, 422);
+      if (problem !== undefined) return assignmentForm(act, path, await api.perform(getDeduction), problem);
+    }
+    return { go: address(path, { saved: 'true' }) };
   });
 
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
@@ -203,6 +209,7 @@ async function assignmentForm(
     return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
   const employee = await dataOrNull(visit.api.perform(getEmployee, { params: { employee_id } }));
   const employers = employee?.employments.map(({ employer_id }) => employer_id) ?? [];
+  const unassigned = (employee?.deductions.data ?? []).filter((deduction) => deduction.employer_id === null);
   const specs = {
     employer_id: { label: 'Employer', choices: await employerChoices(visit, employers) },
     effective_on: {
@@ -219,11 +226,28 @@ async function assignmentForm(
       ${summary}
       <p>The runs of this employer take the deduction, and the runs of another employer do not.</p>
       ${Object.keys(specs).map(fieldOf)}
+      ${alsoAssign(path, unassigned, visit.form ?? {})}
       <div class="actions">
         <button type="submit">Assign the deduction</button>
         <a class="button quiet" href=${path}>Cancel</a>
       </div>
     </form>
+  `;
+}
+
+/** Prefix of another deduction that the form shows, followed by its ID. */
+const ALSO = 'also:';
+
+/** Offers to assign the other deductions without an employer too: an employee who moved takes all of them along. */
+function alsoAssign(path: string, unassigned: readonly Deduction[], typed: Query): Html | null {
+  const others = unassigned.filter(({ id }) => pathOf('/deductions', id) !== path);
+  if (others.length === 0) return null;
+  return html`
+    <div class="field">
+      ${hiddenFields(Object.fromEntries(others.map(({ id }) => [ALSO + id, 'yes'])))}
+      <label><input type="checkbox" name="others" value="yes" checked=${typed.others !== undefined} /> Also assign the other deductions of this employee that no employer takes</label>
+      <ul>${others.map((deduction) => html`<li>${sentence(deduction)}</li>`)}</ul>
+    </div>
   `;
 }
 
