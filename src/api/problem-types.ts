@@ -35,7 +35,7 @@ export const PROBLEMS = {
   NOT_ACCEPTABLE: {
     status: 406,
     title: 'Not Acceptable',
-    cause: '`Accept` names no type of this route',
+    cause: '`Accept` names no type of this list',
     fix: 'JSON, `text/csv` or `application/x-ndjson`',
   },
   TOO_SLOW: {
