@@ -15,6 +15,7 @@ import { cutOverPages } from './pages/cut-over.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
 import { filePages } from './pages/files.ts';
+import { finalizeReadyPages } from './pages/finalize-ready.ts';
 import { helpPages } from './pages/help.ts';
 import { homePages } from './pages/home.ts';
 import { itemActions } from './pages/items/decide.ts';
@@ -60,6 +61,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     searchActions(pages);
     homePages(pages);
     acceptPages(pages);
+    finalizeReadyPages(pages);
     peoplePages(pages);
     operationPages(pages);
     eventListPages(pages);

@@ -12,7 +12,8 @@ const FINAL = '/runs/before';
 const OF_EMPLOYER = `employer_id=${EMPLOYER}`;
 
 const PAGES = [
-  ...['/', '/payrolls/accept?check=overlap', '/runs', `/runs/new?${OF_EMPLOYER}&employee_id=emp-1`],
+  ...['/', '/payrolls/accept?check=overlap', '/payrolls/finalize'],
+  ...['/runs', `/runs/new?${OF_EMPLOYER}&employee_id=emp-1`],
   ...[RUN, `${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],

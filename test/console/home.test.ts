@@ -143,6 +143,32 @@ t.test('a check that fails in several payrolls is accepted in the selected payro
   t.match(await run('north'), { state: 'open' });
 });
 
+t.test('ready payrolls are finalized together, each with the amounts that were shown', async (t) => {
+  const { opened, db, run, put } = await openPayroll(t);
+  await setSchedules(db, TWO);
+  await employ(db, 'emp-1', { pay_group: 'north' });
+  await employ(db, 'emp-2', { pay_group: 'south' });
+  for (const pay_group of ['north', 'south']) await put(pay_group, '2026-07-17', { pay_group });
+  const page = await opened('/', { refusals: true });
+  await follow(page, page.getByRole('link', { name: 'Finalize 2 ready payrolls …' }));
+  t.match(await cells(page, 'Ready payrolls'), [
+    ['', /north, Jul 17, 2026Checked/, '1', '$69.23', '$161.53', '', ''],
+    ['', /south, Jul 17, 2026Checked/, '1', '$69.23', '$161.53', '', ''],
+  ]);
+  await click(page, 'Finalize the selected payrolls');
+  await page.getByText('Select at least one payroll.').waitFor();
+  await page.getByLabel('Select all on this page').check();
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-2', line_of_coverage: 'vision' });
+  await click(page, 'Finalize the selected payrolls');
+  const outcomes = page.getByRole('status').getByRole('listitem');
+  await outcomes.first().waitFor();
+  t.match(await outcomes.allTextContents(), [
+    /north, Jul 17, 2026: finalized, employees pay \$69\.23\.$/,
+    /south, Jul 17, 2026: not finalized\. Its amounts changed after they were shown\. Review it$/,
+  ]);
+  t.match([await run('north'), await run('south')], [{ state: 'finalized' }, { state: 'open' }]);
+});
+
 t.test('starting all payrolls names each refused payroll, with the reason', async (t) => {
   const { opened, db, finalized, run } = await openPayroll(t);
   await finalized('before', '2026-07-03');

@@ -14,6 +14,10 @@ export function counting(page: Page) {
       interactions += 1;
       await page.getByLabel(label, { exact: true }).fill(text);
     },
+    async check(label: string) {
+      interactions += 1;
+      await page.getByLabel(label, { exact: true }).check();
+    },
     async select(label: string, value: string) {
       interactions += 1;
       await page.getByLabel(label, { exact: true }).selectOption(value);

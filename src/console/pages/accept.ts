@@ -2,7 +2,6 @@
 import { acceptFindings } from '../../api/operations/payroll-run-acceptances.ts';
 import { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
 import { textsOfCheck, titleOfCheck } from '../../api/operations/readiness.ts';
-import { type ProblemDetails, Refusal } from '../../api/problem.ts';
 import { empty, later } from '../elements/facts.ts';
 import { field, hiddenFields, SELECT_ALL } from '../elements/fields.ts';
 import { findingIn } from '../elements/finding.ts';
@@ -15,11 +14,10 @@ import type { Act, Console, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
 import { fails, type Payroll, payrollsOf } from './payrolls.ts';
 import { nameOf } from './runs/labels.ts';
+import { eachSelected, payrollBox, sentenceOf } from './several.ts';
 
 const PATH = '/payrolls/accept';
 const FINDINGS_SHOWN = 5;
-/** The name of a run's box is this prefix and the run's id. The value of the box is the ETag of the findings shown. */
-const RUN = 'run:';
 
 type Started = Payroll & { run_id: string };
 
@@ -33,24 +31,9 @@ export function acceptPages({ page, part, action }: Console): void {
 
   part(`${PATH}/findings`, scope, (visit) => listOf(visit, visit.query.check ?? ''));
 
-  action(PATH, scope, async (act) => {
-    const chosen = Object.keys(act.form).filter((name) => name.startsWith(RUN));
-    if (chosen.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one payroll.');
-    const payrolls = new Map((await payrollsOf(act)).map((payroll) => [payroll.run_id, payroll]));
-    const outcomes: Html[] = [];
-    for (const name of chosen) {
-      const runId = name.slice(RUN.length);
-      const outcome = await accepted(act, runId, act.form[name] ?? '');
-      const payroll = payrolls.get(runId);
-      outcomes.push(html`<li>${payroll === undefined ? runId : nameOf(payroll)}${': '}${outcome}</li>`);
-    }
-    return html`
-      <section id="accepting" aria-labelledby="accepted" role="status">
-        <h2 id="accepted">What happened</h2>
-        <ul>${outcomes}</ul>
-        <p><a class="button" href="/">Back to Home</a> <a href=${address(PATH, { check: act.form.check })}>Show what is left</a></p>
-      </section>
-    `;
+  action(PATH, scope, (act) => {
+    const left = html`<a class="button" href="/">Back to Home</a> <a href=${address(PATH, { check: act.form.check })}>Show what is left</a>`;
+    return eachSelected(act, (runId, etag) => accepted(act, runId, etag), left);
   });
 }
 
@@ -75,10 +58,6 @@ async function accepted({ api, form }: Act, run_id: string, etag: string): Promi
     return 'not accepted. The run changed after its findings were shown.';
   }
   return `not accepted. ${sentenceOf(problem)}`;
-}
-
-function sentenceOf({ title, detail }: ProblemDetails): string {
-  return detail ?? `${title}.`;
 }
 
 function checkIn(readiness: RunReadiness | undefined, id: string) {
@@ -125,10 +104,9 @@ async function listOf(visit: Visit, check: string): Promise<Html> {
 }
 
 /** Renders the box of a payroll. The second approval of a run accepts its findings. */
-function boxOf({ payroll: { run_id, employer_id, pay_group }, read }: Row): Html | null {
+function boxOf({ payroll, read }: Row): Html | null {
   if (read.problem !== undefined || read.data.approval !== null) return null;
-  const label = ['Select', employer_id, pay_group].filter((part) => part !== null).join(' ');
-  return html`<input type="checkbox" name=${RUN + run_id} value=${read.data.etag} aria-label=${label} />`;
+  return payrollBox(payroll, read.data.etag);
 }
 
 function findingsOf({ payroll, read }: Row, id: string, visit: Visit): Html {

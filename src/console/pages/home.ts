@@ -18,6 +18,7 @@ import { firstPageOf } from '../layout.ts';
 import type { Console, Done, Visit } from '../page.ts';
 import { attempt } from '../performing.ts';
 import { acceptLink } from './accept.ts';
+import { finalizeReadyLink } from './finalize-ready.ts';
 import {
   failedOf,
   fails,
@@ -122,6 +123,7 @@ async function payrollsPart(visit: Visit, all: readonly Payroll[]): Promise<Html
     ${sharedChecks(all, visit)}
     ${acceptLink(check, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
+    ${finalizeReadyLink(all, visit)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     ${nextDates(all)}
     ${visit.may('runs:write') && endingSchedules(all)}

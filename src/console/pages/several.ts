@@ -1,0 +1,45 @@
+/** Does the same with several payrolls that a person selected, one after the other, and says what happened to each. */
+import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Act } from '../page.ts';
+import { type Payroll, payrollsOf } from './payrolls.ts';
+import { nameOf } from './runs/labels.ts';
+
+/** The name of a payroll's box is this prefix and its run's id. */
+const RUN = 'run:';
+
+/** Renders the box of a payroll. `etag`: of what is shown of it. */
+export function payrollBox({ run_id, employer_id, pay_group }: Payroll, etag: string): Html {
+  const label = ['Select', employer_id, pay_group].filter((part) => part !== null).join(' ');
+  return html`<input type="checkbox" name=${RUN + run_id} value=${etag} aria-label=${label} />`;
+}
+
+/** Does something with the run of each selected payroll, as it was shown, and lists the outcomes, followed by `links`. */
+export async function eachSelected(
+  act: Act,
+  work: (run_id: string, etag: string) => Promise<Content>,
+  links: Html,
+): Promise<Html> {
+  const chosen = Object.keys(act.form).filter((name) => name.startsWith(RUN));
+  if (chosen.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one payroll.');
+  const payrolls = new Map((await payrollsOf(act)).map((payroll) => [payroll.run_id, payroll]));
+  const outcomes: Html[] = [];
+  for (const name of chosen) {
+    const runId = name.slice(RUN.length);
+    const outcome = await work(runId, act.form[name] ?? '');
+    const payroll = payrolls.get(runId);
+    outcomes.push(html`<li>${payroll === undefined ? runId : nameOf(payroll)}${': '}${outcome}</li>`);
+  }
+  return html`
+    <section aria-labelledby="outcomes" role="status">
+      <h2 id="outcomes">What happened</h2>
+      <ul>${outcomes}</ul>
+      <p>${links}</p>
+    </section>
+  `;
+}
+
+/** Says in one sentence why nothing was done with a payroll. */
+export function sentenceOf({ title, detail }: ProblemDetails): string {
+  return detail ?? `${title}.`;
+}
