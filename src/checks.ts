@@ -26,6 +26,9 @@ const FACTS = [
   'sync_id',
   'run_id',
   'line_of_coverage',
+  'taxability',
+  'coverage_type',
+  'side',
   'date',
   'member_amount',
   'employer_amount',
@@ -75,6 +78,7 @@ export type UnappliedChange = {
 export type Place =
   | 'census'
   | 'changes'
+  | 'codes'
   | 'events'
   | 'items'
   | 'ledger'

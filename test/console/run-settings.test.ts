@@ -3,7 +3,7 @@ import { every } from '../payroll/calendars.ts';
 import { BIWEEKLY, dateOf, employment, learn, schedule, setSchedules } from '../support/payroll.ts';
 import type { PayrollConsole } from './runs-stage.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
-import { assertGood, HOSTILE } from './stage.ts';
+import { assertGood, follow, HOSTILE } from './stage.ts';
 
 const SETTINGS = '/v1/employers/acme';
 const scheduleOf = async ({ call }: PayrollConsole) =>
@@ -110,6 +110,22 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
     used.filter((name) => name !== 'medical employee'),
     'lines in use without a code are suggested again',
   );
+
+  await stage.put('r', '2026-07-17');
+  await page.goto('/runs/r');
+  await follow(page, page.getByRole('link', { name: 'Set the payroll codes' }));
+  t.strictSame(await Promise.all([3, 4, 5].map(line)), [
+    'dental employee',
+    'dental employer',
+    'medical employer',
+  ]);
+  t.equal(await chosen('Taxability', 3), 'pre_tax', 'as the finding has it');
+  await page.keyboard.type('DEN');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/runs/r?saved=codes');
+  const found = page.locator('#check-codes-missing');
+  await found.getByText('dental pre-tax employer').waitFor();
+  t.equal(await found.getByText('dental pre-tax employee').count(), 0);
 });
 
 t.test('a pay schedule is edited as a table, and the other schedules of the employer stay', async (t) => {

@@ -19,6 +19,7 @@ type Page = { path: string; label: string; scope?: Scope; ofAllEmployers?: true 
 const PAGES: Readonly<Record<Place, Page>> = {
   census: { path: '/census', label: 'Census', scope: 'census:read' },
   changes: { path: '/changes', label: 'Show all', scope: 'changes:read' },
+  codes: { path: '/settings/payroll-codes', label: 'Set the payroll codes', scope: 'runs:write' },
   events: { path: '/events', label: 'Events', scope: 'events:read', ofAllEmployers: true },
   items: { path: '/open-items', label: 'Decide about open items' },
   ledger: { path: '/ledger', label: 'Show all', scope: 'ledger:read' },

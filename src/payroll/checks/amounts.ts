@@ -13,7 +13,6 @@ import { wasInRun } from '../compute/reopened-runs.ts';
 import type { Taking } from '../compute/taking.ts';
 import type { RunTerms } from '../compute/terms.ts';
 import { countOfEmployees, memberTotal } from '../compute/totals.ts';
-import type { Basis } from '../records/basis.ts';
 import { NONE, type RunCheck } from './check.ts';
 
 /** `uncoded`: what has no code, such as `dental pre_tax employee`. */
@@ -31,8 +30,13 @@ export const CODES_MISSING: RunCheck<Uncoded> = {
     const hasEmployerCodes = codes.some(({ side }) => side === 'employer');
     const add = (line: Line, side: 'employee' | 'employer'): void => {
       const { line_of_coverage, taxability } = line.account;
-      const uncoded = `${line_of_coverage}${typeInWords(codes, line)} ${taxability} ${side}`;
-      missing.set(uncoded, { line_of_coverage, uncoded, result: 'fail' });
+      const hasTypes = codes.some(
+        (code) => code.line_of_coverage === line_of_coverage && code.coverage_type !== null,
+      );
+      const coverage_type = hasTypes ? line.election.coverage_type : null;
+      const typeInWords = hasTypes ? ` ${coverage_type ?? 'without a coverage type'}` : '';
+      const uncoded = `${line_of_coverage}${typeInWords} ${taxability} ${side}`;
+      missing.set(uncoded, { line_of_coverage, taxability, coverage_type, side, uncoded, result: 'fail' });
     };
     const isUncharged = (amount: Cents, contribution: string | null) =>
       amount === 0n && isZero(contribution ?? '');
@@ -56,16 +60,8 @@ export const CODES_MISSING: RunCheck<Uncoded> = {
   advice: 'These lines have no payroll code. Set the payroll codes of the employer.',
   passed: async (_, { computation: { basis } }) =>
     basis.codes.length === 0 ? 'The employer has no payroll codes.' : 'Every line has a payroll code.',
-  fixed: { at: 'settings', query: {}, docs: 'payroll-settings.md#payroll-codes' },
+  fixed: { at: 'codes', query: {}, docs: 'payroll-settings.md#payroll-codes' },
 };
-
-/** Names the coverage type if codes of the line of coverage depend on it. */
-function typeInWords(codes: Basis['codes'], { account, election: { coverage_type } }: Line): string {
-  const hasTypes = codes.some(
-    (code) => code.line_of_coverage === account.line_of_coverage && code.coverage_type !== null,
-  );
-  return hasTypes ? ` ${coverage_type ?? 'without a coverage type'}` : '';
-}
 
 /** What a check takes for a line of coverage beyond the periods of the year, or as the last check of a short year. */
 type Beyond = Found & { employees: number; member: Cents; place: string };

@@ -343,6 +343,7 @@ const FACTS: Record<string, object> = {
   'placeholders-open': {
     ...{ employer_id: 'acme', employee_id: 'emp-1' },
     ...{ deduction_id: 'placeholder:emp-1:vision:pre_tax', line_of_coverage: 'vision' },
+    taxability: 'pre_tax',
   },
   'employer-unknown': { employer_id: 'nobody' },
   'employees-with-two-employers': { employee_id: 'emp-2', deduction_id: 'ded-2' },
@@ -396,7 +397,7 @@ const FACTS: Record<string, object> = {
     line_of_coverage: 'medical',
     date: '2026-06-10',
   },
-  'negative-total': { employee_id: 'emp-1', member_amount: '-12.00' },
+  'negative-total': { employee_id: 'emp-1', taxability: 'pre_tax', member_amount: '-12.00' },
   'coverage-beyond-last-check': {
     employee_id: 'emp-2',
     deduction_id: 'ded-2',
@@ -405,7 +406,7 @@ const FACTS: Record<string, object> = {
   },
   'final-check-empty': { employee_id: 'emp-2' },
   'termination-contradicted': { employee_id: 'emp-2', date: '2026-07-10' },
-  'codes-missing': { line_of_coverage: 'dental' },
+  'codes-missing': { line_of_coverage: 'dental', taxability: 'pre_tax', side: 'employee' },
   'calendar-differs': { run_id: 'before' },
   'pay-date-skipped': { date: '2026-07-03' },
   'check-beyond-year': { line_of_coverage: 'medical', member_amount: '150.00' },
@@ -804,7 +805,9 @@ test('codes are required for amounts other than zero', async (t, db) => {
   t.match(await check(db, 'codes-missing'), { count: 1, texts: ['dental pre_tax employer'] });
   const family = { line_of_coverage: 'dental', coverage_type: 'member_family', taxability: null } as const;
   await setCodes(db, [{ ...family, side: 'employer', code: 'X1', treatment: null }]);
-  t.ok((await check(db, 'codes-missing')).texts.includes('dental member pre_tax employer'));
+  const { findings } = await check(db, 'codes-missing');
+  const named = findings.find(({ text }) => text === 'dental member pre_tax employer');
+  t.match(named, { coverage_type: 'member', side: 'employer' });
 });
 
 test('an opening item has the code of who its deduction covers', async (t, db) => {

@@ -1,4 +1,5 @@
 /** Edits the payroll codes and the payroll policy of an employer. */
+import { listPayrollRunFindings } from '../../../api/operations/payroll-run-findings.ts';
 import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
 import {
   listLinesOfCoverage,
@@ -20,7 +21,7 @@ import {
 } from '../../elements/editor.ts';
 import { filledForm, hiddenFields, preview, type Specs } from '../../elements/fields.ts';
 import { dayText } from '../../elements/format.ts';
-import { address, nameIn } from '../../elements/links.ts';
+import { address, nameIn, runPath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
@@ -57,8 +58,11 @@ const POLICY_DEFAULTS: Readonly<Record<string, unknown>> = {
 export function editorPages({ page, action }: Console): void {
   page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '', run } }) => {
     const codes = await settings.codesOf(api, employer_id);
-    const rows = [...codes, ...(await rowsWithoutCode(api, employer_id, codes))];
-    const edited = { rows: rows.length > 0 ? rows : [{}], loaded: hashOf(codes) };
+    const missing = run === undefined ? [] : await rowsMissingIn(api, run);
+    const known = [...codes, ...missing];
+    const rows = [...known, ...(await rowsWithoutCode(api, employer_id, known))];
+    const focus = missing.length > 0 && { focus: placeOfRow(codes.length, CODES.needs, CODES).id };
+    const edited = { rows: rows.length > 0 ? rows : [{}], loaded: hashOf(codes), ...focus };
     const body = codeForm({ employer_id, run }, codes, edited);
     return { title: html`Payroll codes of ${nameIn('employer', employer_id)}`, body };
   });
@@ -119,8 +123,22 @@ async function policyChanges({ api, form }: Act): Promise<Html> {
   `;
 }
 
-/** Returns rows for the lines of coverage in use that have no code yet. */
-async function rowsWithoutCode(api: Api, employer_id: string, codes: readonly settings.Code[]) {
+/** Returns rows for what has no code in an open run; none for a run that cannot be computed. */
+async function rowsMissingIn(api: Api, run_id: string) {
+  const of = { params: { run_id }, query: { check: 'codes-missing' } };
+  const { data } = await attempt(api.perform(listPayrollRunFindings, of));
+  const open = data?.findings.filter(({ result }) => result === 'fail') ?? [];
+  return open.map(({ line_of_coverage = '', taxability = '', side = '', coverage_type = '' }) => {
+    return { line_of_coverage, taxability, side, coverage_type };
+  });
+}
+
+/** Returns rows for the lines of coverage in use that have neither a code nor a row yet. */
+async function rowsWithoutCode(
+  api: Api,
+  employer_id: string,
+  codes: readonly { line_of_coverage: string; side: string }[],
+) {
   const { lines_of_coverage } = await api.perform(listLinesOfCoverage, { params: { employer_id } });
   const used = lines_of_coverage.flatMap((line_of_coverage) =>
     SIDES.map((side) => ({ line_of_coverage, side })),
@@ -149,6 +167,7 @@ async function saveCodes({ api, form, query: { run } }: Act): Promise<Html | Don
   const call = api.perform(putPayrollCodes, { params: { employer_id }, body: { codes } });
   const { problem } = await attempt(call, 422);
   if (problem !== undefined) return codeForm(of, saved, { ...edited, loaded, problem }, places);
+  if (run !== undefined) return { go: address(runPath(run), { saved: 'codes' }) };
   return { go: address('/settings', { employer_id, saved: 'codes' }) };
 }
 
@@ -165,7 +184,7 @@ function codeForm(
   return editor(CODES, edited, {
     saved,
     hidden: { employer_id: of.employer_id },
-    back: address('/settings', of),
+    back: of.run === undefined ? address('/settings', of) : runPath(of.run),
     placeOf(path) {
       const [, row, field] = /^codes\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
       return row === undefined ? null : placeOfRow(places[Number(row)] ?? Number(row), field, CODES);
