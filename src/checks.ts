@@ -19,6 +19,7 @@ export type EmployerQuestion = Question & { employerId: string };
 const FACTS = [
   'employer_id',
   'employee_id',
+  'employee_ids',
   'deduction_id',
   'version',
   'event_id',
@@ -33,7 +34,7 @@ const FACTS = [
   'member_amount',
   'employer_amount',
 ] as const;
-type Fact = (typeof FACTS)[number];
+type TextFact = Exclude<(typeof FACTS)[number], 'version' | 'employee_ids'>;
 
 /** A finding as it is shown. It has only the check and the count if the caller may not see it. */
 export type Finding = {
@@ -42,13 +43,16 @@ export type Finding = {
   /** How many findings it stands for, if not one. */
   count?: number;
   version?: number;
-} & Partial<Record<Exclude<Fact, 'version'>, string>>;
+  employee_ids?: string[];
+} & Partial<Record<TextFact, string>>;
 
 /** A finding as a check returns it. The check makes the text from it. */
 export type Found = {
   result: 'warn' | 'fail';
   count?: number;
   version?: number | null;
+  /** The first of several employees, as the text lists them: joined by commas. */
+  employee_ids?: string[];
   /** With the employee, these events, versions or dates identify a finding that a person can accept. */
   ids?: readonly string[];
   /** An earlier run named it, so it is shown only if a person accepted it. */
@@ -58,7 +62,7 @@ export type Found = {
   unapplied?: UnappliedChange | null;
   /** The viewer may not see what the finding is about. */
   isHidden?: boolean;
-} & Partial<Record<Exclude<Fact, 'version'>, string | null>>;
+} & Partial<Record<TextFact, string | null>>;
 
 /** A change of an amount that arrived and is not applied (`inbox/unapplied.ts`). */
 export type UnappliedChange = {

@@ -76,14 +76,15 @@ export const CENSUS_HELD: Check<Db, Question, Found & { hold: CensusHold }> = {
     const held = await heldCensuses(db, employerId);
     return held.flatMap(({ sync_id, employer_id, held_for }) =>
       held_for.map((hold) => {
-        return { sync_id, employer_id, hold, advice: `Held: ${adviceOn([hold])}.`, result: 'fail' };
+        const employee_ids = hold.employee_ids.slice(0, NAMED);
+        const advice = `Held: ${adviceOn([hold])}.`;
+        return { sync_id, employer_id, employee_ids, hold, advice, result: 'fail' };
       }),
     );
   },
-  text({ employer_id, hold }) {
-    const { employee_ids, count } = hold;
-    const rest = count - Math.min(NAMED, employee_ids.length);
-    const named = [...employee_ids.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])];
+  text({ employer_id, employee_ids = [], hold }) {
+    const rest = hold.count - employee_ids.length;
+    const named = [...employee_ids, ...(rest > 0 ? [`and ${rest} more`] : [])];
     return `${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`;
   },
   advice:

@@ -11,6 +11,9 @@ export const FINDING_FIELDS = {
   count: Type.Optional(integer('How many findings this one stands for. Absent for a single one.')),
   employer_id: optional('The employer that it is about.'),
   employee_id: optional('The employee.'),
+  employee_ids: Type.Optional(
+    Type.Array(Type.String(), { description: 'The first employees, if it is about several.' }),
+  ),
   deduction_id: optional('The deduction.'),
   version: Type.Optional(integer('The version of the deduction.')),
   event_id: optional('The event.'),

@@ -78,7 +78,13 @@ export function findingIn(
   const [id, link] = subjectOf(finding, text, sight, run) ?? ['', ''];
   const rest = text.slice(id.length);
   // After an event, a finding names the employee, whose name the page may show.
-  const { event_id, employee_id = '' } = finding;
+  const { event_id, employee_id = '', employee_ids = [] } = finding;
+  const list = employee_ids.join(', ');
+  const at = list === '' ? -1 : rest.lastIndexOf(list);
+  if (at !== -1) {
+    const employees = employee_ids.map((one, index) => [index > 0 && ', ', links.employeeOf(one, sight)]);
+    return html`<span>${link}${sentence(rest.slice(0, at))}${employees}${rest.slice(at + list.length)}</span>`;
+  }
   const named = `: ${employee_id}`;
   if (id !== event_id || employee_id === '' || !(rest === named || rest.startsWith(`${named}, `)))
     return html`<span>${link}${withInstants(sentence(rest))}</span>`;

@@ -335,7 +335,7 @@ const FACTS: Record<string, object> = {
   'requests-held': { employer_id: 'acme' },
   'requests-stuck': { employee_id: 'emp-1', change_id: 'req-1' },
   'census-syncs': { employer_id: 'acme', sync_id: String },
-  'census-held': { employer_id: 'acme', sync_id: String },
+  'census-held': { employer_id: 'acme', employee_ids: ['emp-gone'], sync_id: String },
   'deductions-unmatched': { count: 1 },
   'never-in-effect': { employee_id: 'emp-1', deduction_id: 'ded-3', event_id: 'evt-3' },
   'starts-far-ahead': { employee_id: 'emp-1', deduction_id: 'ded-3', event_id: 'evt-3', date: '3026-07-01' },
