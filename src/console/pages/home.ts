@@ -9,7 +9,7 @@ import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { Refusal } from '../../api/problem.ts';
 import { allPages } from '../../formats/cursor.ts';
 import type { Scope } from '../../security/scopes.ts';
-import { BACKGROUND, empty, live, problemBody, savedNotice } from '../elements/facts.ts';
+import { BACKGROUND, empty, live, problemBody } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, dayOf, dayText, lacksScope } from '../elements/format.ts';
 import { address, employerLink, nameIn, runPath } from '../elements/links.ts';
@@ -61,7 +61,7 @@ export function homePages({ page, action, archive }: Console): void {
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const all = await payrollsOf(visit);
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}<div id="started" role="status"></div>${await payrollsPart(visit, all)}${newEmployer(visit, all)}`;
+    const body = html`${visit.query.started !== undefined && html`<p class="card" role="status"><strong>${done}</strong></p>`}<div id="started" role="status"></div>${await payrollsPart(visit, all)}${newEmployer(visit, all)}`;
     return { title: 'Payrolls', body };
   });
 
