@@ -323,12 +323,17 @@ t.test('a run is compared with the previous one, and every employee outside it h
 });
 
 t.test('a deduction of two jobs is assigned on the page that the readiness check links to', async (t) => {
-  const { signedIn, put, db, call } = await openPayroll(t);
+  const { signedIn, put, finalized, db, call } = await openPayroll(t);
+  await finalized('before', '2026-07-03');
   await employ(db, 'emp-1', { employer_id: 'globex' });
   await deduct(db, 'evt-vision', { id: 'ded-7', employee_id: 'emp-1', line_of_coverage: 'vision' });
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
+  const changes = page.getByRole('region', { name: 'Changes' });
+  await changes.getByText('medical not assigned to an employer').waitFor();
+  await changes.getByRole('link', { name: 'Assign it (ded-1)' }).waitFor();
+  await assertGood(t, page, 'a change to decide');
   const title = 'Employees with two employers have unassigned deductions';
   const check = page.locator('.checks > li').filter({ hasText: title });
   await check.getByRole('link', { name: 'ded-1' }).click();

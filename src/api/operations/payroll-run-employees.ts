@@ -29,9 +29,11 @@ const Row = field.component(
         reason: field.oneOfDescribed(
           DIFFERENCE_REASONS,
           '`joined` and `left` the run; the `change` or `amount_change` of a line; `policy`: another payroll policy; ' +
+            '`unassigned`: the employee is active with two employers, and the deduction is assigned to neither; ' +
             '`adjustment` and `arrears` of this run; `settled_before`: the adjustments and arrears of the previous run.',
         ),
         line_of_coverage: field.nullableText('The line of coverage. Null for the whole employee.'),
+        deduction_id: field.nullableText('The deduction to assign to an employer. Null for other reasons.'),
         member_difference: amountField('The part of the difference.'),
       }),
       { description: 'Why the amount differs from the previous run. Empty without one.' },
@@ -200,9 +202,10 @@ function viewRow(row: EmployeeRow): Static<typeof Row> {
     member_difference: amountOf(now.member - before.member),
     employer_amount: amountOf(now.employer),
     employer_difference: amountOf(now.employer - before.employer),
-    reasons: reasons.map(({ reason, lineOfCoverage, difference }) => ({
+    reasons: reasons.map(({ reason, lineOfCoverage, deductionId = null, difference }) => ({
       reason,
       line_of_coverage: lineOfCoverage,
+      deduction_id: deductionId,
       member_difference: amountOf(difference),
     })),
   };

@@ -133,7 +133,17 @@ export function actionOn(
   if (action === 'override' && run !== undefined && employee_id !== undefined && may('runs:write')) {
     return html`<a class="on-screen" href=${links.overridePath(run.id, { employee_id })}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
   }
-  const path = action === 'assign' && deduction_id !== undefined && links.pathOf('/deductions', deduction_id);
-  if (!path || !may('ledger:read')) return null;
-  return html`<a class="on-screen" href=${links.address(path, { assign: 'true', run: run?.id })}>Assign it<span class="hidden-label">${` (${deduction_id})`}</span></a>`;
+  if (action !== 'assign' || deduction_id === undefined) return null;
+  return assignLink(deduction_id, { may }, run?.id);
+}
+
+/** Links the form that assigns a deduction to an employer; null for a user who may not open it. */
+export function assignLink(
+  deduction_id: string,
+  { may }: Pick<Sight, 'may'>,
+  run: string | undefined,
+): Html | null {
+  const path = links.pathOf('/deductions', deduction_id);
+  if (path === null || !may('ledger:read')) return null;
+  return html`<a class="on-screen" href=${links.address(path, { assign: 'true', run })}>Assign it<span class="hidden-label">${` (${deduction_id})`}</span></a>`;
 }

@@ -1,8 +1,8 @@
 /** The employees of a run, each with the amounts before and now and the reasons of the difference. Pure. */
 import type { Flag } from '../../formats/flags.ts';
 import type { Cents } from '../../money.ts';
-import { NOTHING, plus, type Sides } from '../calculation/items.ts';
-import { type Line, NOT_COMPARED } from '../calculation/line.ts';
+import { isNothing, NOTHING, plus, type Sides } from '../calculation/items.ts';
+import { isStopped, type Line, NOT_COMPARED } from '../calculation/line.ts';
 
 /** Why an employee's amount differs from the previous run. */
 export const DIFFERENCE_REASONS = [
@@ -13,6 +13,7 @@ export const DIFFERENCE_REASONS = [
   'replaced',
   'ended',
   'moved',
+  'unassigned',
   'rounding',
   'calendar',
   'shares',
@@ -24,7 +25,13 @@ export const DIFFERENCE_REASONS = [
 ] as const;
 type DifferenceReason = (typeof DIFFERENCE_REASONS)[number];
 
-type Reason = { reason: DifferenceReason; lineOfCoverage: string | null; difference: Cents };
+/** `deductionId`: the deduction to assign to an employer. */
+type Reason = {
+  reason: DifferenceReason;
+  lineOfCoverage: string | null;
+  difference: Cents;
+  deductionId?: string;
+};
 
 export type EmployeeRow = {
   employeeId: string;
@@ -66,10 +73,31 @@ function reasonsOf(current: InRun, previous: InRun): Reason[] {
       lineOfCoverage: line.account.line_of_coverage,
       difference: -line.amounts.member,
     });
+  if (current.isIn) reasons.push(...unassignedIn(current, previous));
   if (current.isIn === previous.isIn) return reasons;
   const whole = totalOf(current.lines).member - totalOf(previous.lines).member;
   const moved: Reason = { reason: current.isIn ? 'joined' : 'left', lineOfCoverage: null, difference: whole };
   return [moved, ...reasons];
+}
+
+/** A deduction that ended or moved has a line that stops it. One of two employers has none until it is assigned. */
+function unassignedIn(current: InRun, previous: InRun): Reason[] {
+  const shown = new Set(
+    current.lines.flatMap(({ account, compared }) => [account.deduction_id, compared?.replaces_deduction_id]),
+  );
+  const vanished = previous.lines.filter(
+    (line) =>
+      line.kind === 'regular' &&
+      !isStopped(line) &&
+      !isNothing(line.amounts) &&
+      !shown.has(line.account.deduction_id),
+  );
+  return vanished.map(({ account, amounts }) => ({
+    reason: 'unassigned',
+    lineOfCoverage: account.line_of_coverage,
+    difference: -amounts.member,
+    deductionId: account.deduction_id,
+  }));
 }
 
 function reasonOf({ kind, compared, flags }: Line): DifferenceReason | null {

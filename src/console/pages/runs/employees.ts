@@ -3,6 +3,7 @@ import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
+import { assignLink } from '../../elements/finding.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
 import {
   address,
@@ -196,13 +197,21 @@ function rowOf(employee: Employee, runId: string, may: Visit['may'], isCompared:
       <div class="lines-of" aria-live="polite"><p class="soft">Loading the lines …</p></div>
       ${may('ledger:read') && html`<p class="on-screen">Employment and deductions: ${employeeOf(id, { may })}</p>`}
     </details>
+    ${unassignedHint(employee, runId, may)}
   `;
 }
 
+const WARNING = ['left', 'ended', 'unassigned'];
+
 function reasonOf({ reason, line_of_coverage }: Employee['reasons'][number]): Html {
   const coverage = line_of_coverage === null ? '' : `${plain(line_of_coverage)} `;
-  return state(
-    `${coverage}${changeName(reason)}`,
-    reason === 'left' || reason === 'ended' ? 'warn' : 'plain',
-  );
+  return state(`${coverage}${changeName(reason)}`, WARNING.includes(reason) ? 'warn' : 'plain');
+}
+
+/** Leads to the form that assigns the deductions of an employee with two employers: it offers to assign all at once. */
+function unassignedHint({ reasons }: Employee, runId: string, may: Visit['may']): Html | null {
+  const id = reasons.find(({ deduction_id }) => deduction_id !== null)?.deduction_id ?? null;
+  return id === null
+    ? null
+    : html`<p class="hint">Active with two employers, so neither takes it until it is assigned. ${assignLink(id, { may }, runId)}</p>`;
 }

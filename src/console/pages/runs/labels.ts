@@ -88,6 +88,7 @@ const WORDS: Readonly<Record<string, string>> = {
   calendar: 'different pay dates',
   shares: 'shares of a final paycheck',
   policy: 'different payroll policy',
+  unassigned: 'not assigned to an employer',
   settled_before: 'settled in the previous run',
 };
 
