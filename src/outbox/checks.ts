@@ -1,6 +1,7 @@
 /** The readiness checks of sending and of the requests that are not delivered. */
 import { type RawBuilder, sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, type Question } from '../checks.ts';
+import { responseInWords } from '../contract/responses.ts';
 import type { Db } from '../database/tables.ts';
 import { isEmployedBy } from '../ledger/roster.ts';
 import { isRecordedAt } from '../security/audit.ts';
@@ -72,8 +73,12 @@ function requestInWords({ change_id, employer_id, kind }: RequestFound): string 
   return `${change_id ?? employer_id}: ${kind}`;
 }
 
-/** `chg_1: termination, status 422`. */
-const withStatus = (request: RequestFound) => `${requestInWords(request)}, status ${request.status}`;
+/** `chg_1: termination, the service does not know this employee (status 404)`. */
+function withResponse(request: RequestFound): string {
+  const { status, kind } = request;
+  const words = requestInWords(request);
+  return status == null ? words : `${words}, ${responseInWords(status, kind)}`;
+}
 
 /** Finds the employment changes of an employer that meet a condition with an index, oldest first. */
 async function changesOf(
@@ -164,7 +169,7 @@ const REQUEST_CHECKS: readonly Check<Db, Question, RequestFound>[] = [
       const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
       return requests.map((request) => ({ ...request, result: 'fail' }));
     },
-    text: withStatus,
+    text: withResponse,
     advice:
       'The benefits service rejected these employment changes. Review each, then retry it, report it again, or cancel it. An employee’s later changes wait for a rejected new hire.',
     passed: 'The benefits service rejected no employment change.',
@@ -182,9 +187,9 @@ const REQUEST_CHECKS: readonly Check<Db, Question, RequestFound>[] = [
       const requests = [...(await heldUploads(db, question)), ...(await changesOf(db, question, IS_HELD))];
       return requests.map((request) => ({ ...request, result: 'fail' }));
     },
-    text: withStatus,
+    text: withResponse,
     advice:
-      'The benefits service does not accept these requests, although it may accept others: 404 if it does not know the employer or employee, 401 or 403 if the key may not be used for them, 3xx if it moved. Ask the service to correct it. They are retried within a minute, after a 403 within 15, and later requests of the same employer or employee wait.',
+      'The benefits service does not accept these requests, although it may accept others. Ask the service to correct it. They are retried within a minute, after a 403 within 15, and later requests of the same employer or employee wait.',
     passed: 'The benefits service refuses no employer or employee.',
     fixed: { at: 'changes', query: { state: 'pending' } },
   },

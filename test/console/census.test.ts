@@ -124,7 +124,9 @@ t.test('a sync that failed states what to do, and is dismissed with a reason', a
   const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(0));
   await transact(stage.db, (trx) => failSyncs(trx, upload, needOf(FAILED)));
   const page = await stage.opened('/census');
-  await page.getByText('The service responded with 422. Show its response, correct the census').waitFor();
+  await page
+    .getByText('The service found invalid data in it (status 422). Show its response, correct the census')
+    .waitFor();
   await page.getByRole('link', { name: 'maple' }).click();
   await page.getByText('Dismiss …').click();
   await assertGood(t, page, 'the form to dismiss a sync');

@@ -73,7 +73,7 @@ t.test('a rejected hire shows the changes that it blocks, and a retry sends all 
   const kinds = await waiting.locator('th[scope=row]').allTextContents();
   t.strictSame(kinds, ['Pay or status change', 'Address change']);
   const attempts = page.getByRole('table', { name: 'Attempts' }).locator('tbody');
-  t.match(await attempts.textContent(), /422.*responded with 422/);
+  t.match(await attempts.textContent(), /422.*The service found invalid data in it \(status 422\)/);
   t.equal(await page.locator('main img, main script').count(), 0);
   await assertGood(t, page, 'a rejected hire');
   stage.answers.delete(hire);

@@ -1,7 +1,9 @@
 /** Formats counts, money, times and the contract's names for people. */
+
 import type { RowOf } from '../../api/operation.ts';
 import type { listAuditRecords } from '../../api/operations/audit.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { responseInWords } from '../../contract/responses.ts';
 import { dollars } from '../../money.ts';
 import { ROLE_NAMES, ROLES, type Scope } from '../../security/scopes.ts';
 import { type Html, html } from '../html.ts';
@@ -84,10 +86,12 @@ export function sentence(text: string): string {
     .replace(/\bcheck(s?)\b/g, 'paycheck$1');
 }
 
-/** Writes the result of an attempt to send: `no response was received: ECONNREFUSED` names the service. */
-export function resultText(reason: string): string {
+/** Writes the result of an attempt to send a request of a kind: `no response was received: ECONNREFUSED` names the service. */
+export function resultText(reason: string, kind: string): string {
   return capitalized(
-    reason.replace(/^no response was received: (\w+)/, 'the benefits service did not respond ($1)'),
+    reason
+      .replace(/^no response was received: (\w+)/, 'the benefits service did not respond ($1)')
+      .replace(/^the service responded with (\d{3})$/, (_, status) => responseInWords(Number(status), kind)),
   );
 }
 

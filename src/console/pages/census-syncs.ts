@@ -114,7 +114,7 @@ function heldFor({ cause, count: all, employee_ids }: Hold, may: Visit['may']): 
 /** Explains the reason of a sync in the words of this page, without the command that shows the response. */
 export function reasonText(reason: string): string {
   const [result, next] = reason.split(/; (?=read its response)/);
-  const text = resultText(result ?? reason);
+  const text = resultText(result ?? reason, 'census');
   if (next !== undefined)
     return `${text}. Show its response, correct the census, and upload it above. Then press Sync now.`;
   const isUnreachable = reason.startsWith('no response was received');

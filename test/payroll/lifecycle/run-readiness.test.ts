@@ -172,11 +172,13 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
     transact(db, (trx) => pauseSending(trx, 'status 401', new Date(LATELY))),
   'warn sending-stalled: req-1: termination, due since 2026-07-13T08:59:15.000Z': (db) =>
     owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T08:59:15.000Z')),
-  'fail requests-rejected: req-1: termination, status 422': async (db) => {
+  'fail requests-rejected: req-1: termination, the service found invalid data in it (status 422)': async (
+    db,
+  ) => {
     await owe(db, 'req-1', 'emp-1', 'termination', NOW);
     await reject(db, 'req-1');
   },
-  'fail requests-held: acme: census, status 404': async (db) => {
+  'fail requests-held: acme: census, the service does not know this employer (status 404)': async (db) => {
     await owe(db, 'req-1', 'acme', 'census', NOW);
     await setRequest(db, 'req-1', { status: 404, refusals: 1 });
   },
@@ -678,7 +680,10 @@ test('requests for employees outside the run do not count', async (t, db) => {
     await owe(db, `bad-${id}`, id, 'demographic', NOW);
     await reject(db, `bad-${id}`);
   }
-  const rejected = { count: 1, texts: ['bad-emp-2: demographic, status 422'] };
+  const rejected = {
+    count: 1,
+    texts: ['bad-emp-2: demographic, the service found invalid data in it (status 422)'],
+  };
   t.match(await check(db, 'requests-rejected'), rejected);
   t.match(await check(db, 'requests-stuck'), {
     result: 'fail',

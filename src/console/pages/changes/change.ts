@@ -86,7 +86,7 @@ function summary(change: Change, isCounted: boolean, visit: Visit): Html {
         ['Pay group', change.pay_group],
         change.state === 'canceled'
           ? ['Reason', change.reason]
-          : ['Last response', change.reason && resultText(change.reason)],
+          : ['Last response', change.reason && resultText(change.reason, change.kind)],
         ['Next attempt', due_at && earlier === null && since(due_at, now)],
         ['Waiting for', earlier && html`<a href=${changePath(earlier)}>another change of the employee</a>`],
         ['Finished', finished_at && since(finished_at, now)],
@@ -135,7 +135,7 @@ async function waitingChanges(change: Change, { api }: Visit): Promise<Html | nu
   `;
 }
 
-function attempts({ attempts: all, last_attempts }: Change): Html {
+function attempts({ kind, attempts: all, last_attempts }: Change): Html {
   const hidden = all - last_attempts.length;
   const list = table(last_attempts, { caption: 'Attempts, newest first', captionHidden: true }, [
     ['No.', ({ attempt }) => count(attempt), 'number'],
@@ -144,7 +144,8 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
     ['Status', ({ status }) => status ?? '–', 'number'],
     [
       'Result',
-      ({ finished_at: at, reason }) => (reason === null ? at !== null && 'Delivered' : resultText(reason)),
+      ({ finished_at: at, reason }) =>
+        reason === null ? at !== null && 'Delivered' : resultText(reason, kind),
     ],
   ]);
   return html`

@@ -68,11 +68,11 @@ function changeTable(changes: readonly Summary[], visit: Visit): Html {
   ]);
 }
 
-function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary): Content {
+function resultOf({ kind, reason, earlier_change_id, may_have_been_applied }: Summary): Content {
   return html`
     <span>
       ${earlier_change_id !== null && html`<a href=${changePath(earlier_change_id)}>waiting for another change</a>`}
-      ${earlier_change_id !== null && reason !== null && ' · '}${reason !== null && resultText(reason)}
+      ${earlier_change_id !== null && reason !== null && ' · '}${reason !== null && resultText(reason, kind)}
       ${may_have_been_applied && html`<span class="soft">${reason === null ? '' : ' · '}the service may have received it</span>`}
     </span>
   `;
