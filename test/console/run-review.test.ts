@@ -261,7 +261,15 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   t.match(await row.textContent(), /Not started.*Its run was voided/);
   await follow(page, row.getByRole('link', { name: 'Its run was voided' }));
   await click(page, 'Run this payroll again');
-  await page.waitForURL(`**/runs/${EMPLOYER}-biweekly-2026-07-17`);
+  const again = `${EMPLOYER}-biweekly-2026-07-17`;
+  await page.waitForURL(`**/runs/${again}`);
+  await page.getByText('Report them again once this run is final.').waitFor();
+  await finalized(again, '2026-07-17');
+  await open(page, `/runs/${again}`);
+  await page.getByRole('link', { name: 'Report them again' }).waitFor();
+  await call({ method: 'POST', url: `/v1/payroll-runs/${again}/taken`, body: { lines } });
+  await open(page, `/runs/${again}`);
+  t.equal(await page.getByText('that this one replaces').count(), 0, 'they are reported again');
 });
 
 t.test('an open run that cannot be computed shows why', async (t) => {

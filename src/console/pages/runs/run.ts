@@ -4,7 +4,9 @@ import type { ResultOf } from '../../../api/operation.ts';
 import { getFileFormat } from '../../../api/operations/file-formats.ts';
 import {
   getPayrollRun,
+  getPayrollRunOutline,
   getPayrollRunReadiness,
+  listPayrollRuns,
   verifyPayrollRun,
 } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
@@ -69,7 +71,7 @@ export function runPages(pages: Console): void {
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${voiding?.approved_by != null && html`<p class="notice while-unchanged" role="status">${obstacleOf(voiding, visit, 'void') ?? `${actorName(voiding.approved_by)} approved voiding this run.`} <a href="/">All payrolls</a></p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
-      ${run.state === 'voided' && repetition(visit, run)}
+      ${run.state === 'voided' ? repetition(visit, run) : await takenBefore(visit, run)}
       ${await stateOf(visit, run, { hasSummary: true })}
       ${!isOfEmployees(query) && later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${!isOpen && findingsOf(run)}
@@ -249,6 +251,28 @@ function repetition({ may }: Visit, run: Run): Html | null {
       </form>
     </section>
   `;
+}
+
+const SAME_PAYROLL = ['kind', 'pay_frequency', 'pay_group', 'pay_date'] as const;
+/** Voided runs of an employer that are read: more than it has. */
+const VOIDED_READ = 500;
+
+/** Mentions amounts taken that were reported for a voided run of the same payroll, until some are reported for this one. */
+async function takenBefore({ api }: Visit, run: Run): Promise<Html | null> {
+  const { id, employer_id, kind, state: now, taken_reports } = run;
+  if (kind !== 'regular' || taken_reports.length > 0) return null;
+  const list = { employer_id, state: 'voided', limit: VOIDED_READ };
+  const { data } = await api.perform(listPayrollRuns, { query: list });
+  for (const voided of data.filter((other) => SAME_PAYROLL.every((name) => other[name] === run[name]))) {
+    const outline = await api.perform(getPayrollRunOutline, { params: { run_id: voided.id } });
+    if (outline.taken_reports.length === 0) continue;
+    const again =
+      now === 'open'
+        ? 'Report them again once this run is final.'
+        : html`<a href=${runPath(id, '/taken')}>Report them again</a>${' for this run.'}`;
+    return html`<p class="notice while-unchanged">${'Deductions taken were reported for the '}<a href=${runPath(voided.id)}>voided run</a>${' that this one replaces. '}${again}</p>`;
+  }
+  return null;
 }
 
 /** The figures that a user reviews before finalizing. They are sent along, to notice when they changed. */
