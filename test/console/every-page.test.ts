@@ -5,7 +5,7 @@ import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { deduct, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 import { open, openPayroll } from './runs-stage.ts';
-import { assertFitsPhone, assertGood, openConsole, type Page } from './stage.ts';
+import { AXE, assertFitsPhone, assertGood, openConsole, type Page } from './stage.ts';
 
 const RUN = '/runs/r';
 const FINAL = '/runs/before';
@@ -160,6 +160,7 @@ t.test('the list of pages has every page', async (t) => {
 t.test('every page is accessible, fits a phone, formats amounts and names no command', async (t) => {
   const { signedIn, changeId } = await month(t);
   const page = await signedIn({ refusals: true });
+  await page.addInitScript(AXE);
   const amounts: string[] = [];
   for (const path of [...PAGES, `/changes/${changeId}`, ...VARIANTS]) {
     await open(page, path);

@@ -136,14 +136,15 @@ function listen(t: Test, page: Page, { refusals = false, elsewhere }: VisitOptio
   });
 }
 
-const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+/** Looks for violations of accessibility. As an initial script of a page, it is sent once for all that the page opens. */
+export const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
 
 type Violation = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
 
 /** Checks the rules of WCAG 2 A and AA; of `rules` if given. */
 export async function assertAccessible(t: Test, page: Page, name: string, rules = RULES): Promise<void> {
-  // Evaluated through the debugger, which bypasses the content policy. Loading it takes as long as a check.
+  // Evaluated through the debugger, which bypasses the content policy. Sending it takes longer than a check.
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(AXE);
   const options = {
     ...{ runOnly: rules, resultTypes: ['violations'], selectors: false },
