@@ -84,7 +84,7 @@ t.test('an employee active with two employers is in the runs of each, by its own
 test('a deduction of two jobs is in neither run until assigned, and readiness names it', async (t, db) => {
   for (const employer_id of ['acme', OTHER]) {
     t.strictSame(await inRun(db, body(2, { employer_id })), []);
-    t.strictSame(await unassigned(db, 2, { employer_id }), ['e: deduction a']);
+    t.strictSame(await unassigned(db, 2, { employer_id }), ['e: medical, deduction a']);
   }
   await assign(db, OTHER, '2026-01-16');
   t.strictSame(await inRun(db, body(2)), []);
@@ -112,7 +112,7 @@ test('a final check takes no share of a deduction of two jobs until it is assign
 
 test('an off-cycle run names the deductions that it would take', async (t, db) => {
   t.strictSame(await unassigned(db, 2, OFF_CYCLE), []);
-  t.strictSame(await unassigned(db, 2, { ...OFF_CYCLE, deductions: ['a'] }), ['e: deduction a']);
+  t.strictSame(await unassigned(db, 2, { ...OFF_CYCLE, deductions: ['a'] }), ['e: medical, deduction a']);
 });
 
 test('an assignment counts from the period of its date on, and the last one applies', async (t, db) => {
@@ -147,7 +147,7 @@ t.test('what one job took stays taken when a second job before it becomes known'
   await finalized(db, 'r1', body(1));
   await learn(db, employment('e', { employer_id: OTHER, hire_date: '2025-12-01' }));
   t.strictSame(await inRun(db, body(2)), []);
-  t.strictSame(await unassigned(db, 2), ['e: deduction a']);
+  t.strictSame(await unassigned(db, 2), ['e: medical, deduction a']);
   t.strictSame(await inRun(db, body(2, OFF_CYCLE)), []);
 });
 
@@ -166,7 +166,7 @@ test('an assigned deduction stays after the job there ends, and readiness names 
   await assign(db, OTHER, '2026-01-01');
   await learn(db, employment('e', { employer_id: OTHER, termination_date: '2026-01-20' }));
   t.strictSame(await inRun(db, body(2)), []);
-  t.strictSame(await unassigned(db, 2), ['e: deduction a']);
+  t.strictSame(await unassigned(db, 2), ['e: medical, deduction a']);
   await send(db, election('2026-01-21', { effective_start: '2026-01-01', effective_end: '2026-01-25' }));
   t.strictSame(await unassigned(db, 2), [], 'no longer in effect');
   await send(db, election('2026-01-22', { effective_start: '2026-01-01' }));
@@ -215,7 +215,7 @@ test('an accepted finding is remembered until the employee has another unassigne
   await send(db, election('2026-01-02', { line_of_coverage: 'dental' }, 'b'));
   t.match(await found(2), {
     result: 'fail',
-    findings: [{ text: 'e: deduction b', employee_id: 'e', deduction_id: 'b' }],
+    findings: [{ text: 'e: dental, deduction b', employee_id: 'e', deduction_id: 'b' }],
   });
 });
 
