@@ -4,7 +4,13 @@
  */
 import { once } from 'node:events';
 import { extname } from 'node:path';
-import { MessageChannel, type MessagePort, parentPort, Worker } from 'node:worker_threads';
+import {
+  MessageChannel,
+  type MessagePort,
+  parentPort,
+  receiveMessageOnPort,
+  Worker,
+} from 'node:worker_threads';
 import { type CensusFunction, serveCensus } from '../census/source.ts';
 import type { Config } from '../config.ts';
 import type { LockTurns } from '../database/sqlite.ts';
@@ -216,6 +222,9 @@ export async function request<T>(send: (port: MessagePort) => void): Promise<T> 
     const [response] = await once(port1, 'message', { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
     return response as T;
   } catch {
+    // The response may have arrived while this thread was too busy to read it.
+    const arrived = receiveMessageOnPort(port1);
+    if (arrived !== undefined) return arrived.message as T;
     const message = `A thread of this process did not respond within ${RESPOND_WITHIN_MS} ms.`;
     throw new AppError('THREAD_SILENT', message);
   } finally {

@@ -107,6 +107,14 @@ t.test('a request to a thread that does not respond, or is gone, is rejected', a
   );
 });
 
+t.test('a response counts that arrived while the thread that requested it was busy', async (t) => {
+  // After this turn, timers come before messages.
+  await new Promise(setImmediate);
+  const requested = request<string>((port) => port.postMessage('here'));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);
+  t.equal(await requested, 'here');
+});
+
 t.test('a thread that cannot start reports the error with its code and port', async (t) => {
   const port = await takenPort(t);
   await t.rejects(start(t, {}, { ...LOCAL, port }), { code: 'EADDRINUSE', port });
