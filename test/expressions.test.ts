@@ -35,8 +35,8 @@ t.test('every expression takes linear time for a megabyte of its worst input', a
   const linear: Linear[] = [];
   for (const size of SIZES)
     linear.push({ size, linearMs: await leastOf(() => costOf(/[^b]{4}b/, 'a'.repeat(size))) });
-  // Several files may have the same one.
-  const distinct = new Map(located.map((one) => [String(one.expression), one]));
+  // The same expression may be in several files.
+  const distinct = new Map(located.map((place) => [String(place.expression), place]));
   for (const [text, { file, expression }] of distinct)
     await checkLinear(t, `${file} ${text}`, expression, linear);
 });

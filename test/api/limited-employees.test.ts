@@ -395,8 +395,8 @@ onEitherEngine('readiness counts what belongs to other employers, without their 
   const { id } = (await change('demographic', { address: newHire.address })).json;
   const rejected = { state: 'rejected', is_next: 0, finished_at: '2026-08-02T09:00:00.000Z' } as const;
   await transact(db, (trx) => trx.updateTable('outbox').set(rejected).where('request_id', '=', id).execute());
-  for (const id of ['none-1', 'none-2'])
-    await deliver(db, [deductionOf(`evt-${id}`, { id: `ded-${id}`, employee_id: `emp-${id}` })]);
+  for (const employee_id of ['unknown-1', 'unknown-2'])
+    await deliver(db, [deductionOf(`evt-${employee_id}`, { id: `ded-${employee_id}`, employee_id })]);
   const report = async (employer: string) =>
     (await as(employer).get(`/v1/readiness?employer_id=${employer}`)).json.checks as Record<
       string,

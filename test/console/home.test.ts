@@ -1,7 +1,7 @@
 /** Tests the list of payrolls that are due. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { extract } from 'tar';
 import { transact } from '../../src/database/transaction.ts';
 import { every } from '../payroll/calendars.ts';
@@ -59,13 +59,20 @@ t.test('open items and changes not delivered are listed with a payroll', async (
   ]);
 });
 
-const TWO = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
+const GROUPS = ['north', 'south'];
+const SCHEDULES = GROUPS.map((pay_group) => schedule({ pay_group }));
+
+/** Opens the payroll of two pay groups with one employee each. */
+async function openTwoGroups(t: Test) {
+  const stage = await openPayroll(t);
+  await setSchedules(stage.db, SCHEDULES);
+  await employ(stage.db, 'emp-1', { pay_group: 'north' });
+  await employ(stage.db, 'emp-2', { pay_group: 'south' });
+  return stage;
+}
 
 t.test('one click starts all payrolls; a check that fails in several is accepted run by run', async (t) => {
-  const { opened, db, run, call } = await openPayroll(t);
-  await setSchedules(db, TWO);
-  await employ(db, 'emp-1', { pay_group: 'north' });
-  await employ(db, 'emp-2', { pay_group: 'south' });
+  const { opened, db, run, call } = await openTwoGroups(t);
   await setCode(db, 'vision');
   const page = await opened('/');
   await page.getByRole('row', { name: /south/ }).waitFor();
@@ -107,12 +114,9 @@ t.test('one click starts all payrolls; a check that fails in several is accepted
 });
 
 t.test('a check that fails in several payrolls is accepted in the selected payrolls', async (t) => {
-  const { opened, db, run, call, put } = await openPayroll(t);
-  await setSchedules(db, TWO);
-  await employ(db, 'emp-1', { pay_group: 'north' });
-  await employ(db, 'emp-2', { pay_group: 'south' });
+  const { opened, db, run, call, put } = await openTwoGroups(t);
   await setCode(db, 'vision');
-  for (const pay_group of ['north', 'south']) await put(pay_group, '2026-07-17', { pay_group });
+  for (const pay_group of GROUPS) await put(pay_group, '2026-07-17', { pay_group });
   const page = await opened('/', { refusals: true });
   const checks = page.getByRole('navigation', { name: 'Payrolls by failed check' });
   await follow(page, checks.getByRole('link', { name: 'Lines have no payroll code 2' }));
@@ -144,11 +148,8 @@ t.test('a check that fails in several payrolls is accepted in the selected payro
 });
 
 t.test('ready payrolls are finalized together, each with the amounts that were shown', async (t) => {
-  const { opened, db, run, put } = await openPayroll(t);
-  await setSchedules(db, TWO);
-  await employ(db, 'emp-1', { pay_group: 'north' });
-  await employ(db, 'emp-2', { pay_group: 'south' });
-  for (const pay_group of ['north', 'south']) await put(pay_group, '2026-07-17', { pay_group });
+  const { opened, db, run, put } = await openTwoGroups(t);
+  for (const pay_group of GROUPS) await put(pay_group, '2026-07-17', { pay_group });
   const page = await opened('/', { refusals: true });
   await follow(page, page.getByRole('link', { name: 'Finalize 2 ready payrolls …' }));
   t.match(await cells(page, 'Ready payrolls'), [
@@ -172,7 +173,7 @@ t.test('ready payrolls are finalized together, each with the amounts that were s
 t.test('starting all payrolls names each refused payroll, with the reason', async (t) => {
   const { opened, db, finalized, run } = await openPayroll(t);
   await finalized('before', '2026-07-03');
-  await setSchedules(db, TWO);
+  await setSchedules(db, SCHEDULES);
   await learn(db, employment('g-1', { employer_id: 'globex' }));
   await setSchedules(db, [schedule()], 'globex');
   const page = await opened('/');
@@ -224,13 +225,9 @@ t.test('an employer that needs a setup is led through its steps', async (t) => {
 });
 
 t.test('all files of today are one download, and each is recorded', async (t) => {
-  const { opened, base, cookie, finalized, db, call, tokenWith } = await openPayroll(t);
+  const { opened, base, cookie, finalized, call, tokenWith } = await openTwoGroups(t);
   const empty = await fetch(`${base}/payrolls/files.tar`, { headers: { cookie: await cookie() } });
   t.equal(empty.status, 404);
-  const groups = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
-  await setSchedules(db, groups);
-  await employ(db, 'emp-1', { pay_group: 'north' });
-  await employ(db, 'emp-2', { pay_group: 'south' });
   await finalized('of-north', '2026-07-03', { pay_group: 'north' });
   await finalized('of-south', '2026-07-03', { pay_group: 'south' });
   const page = await opened('/', { token: await tokenWith('runs:read', 'audit:read') });

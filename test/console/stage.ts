@@ -136,7 +136,10 @@ function listen(t: Test, page: Page, { refusals = false, elsewhere }: VisitOptio
   });
 }
 
-/** Looks for violations of accessibility. As an initial script of a page, it is sent once for all that the page opens. */
+/**
+ * The script that checks accessibility. A test that opens many pages adds it as an initial script, which is sent to the
+ * browser only once.
+ */
 export const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
 

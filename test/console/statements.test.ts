@@ -263,7 +263,7 @@ t.test('each action says what it did, with a way back', async (t) => {
   await said('Session ended.', acted(`/sessions/${session}/end`));
   await said('All other sessions ended.', acted('/sessions/end-others'));
   const started = await acted('/payrolls/open-all');
-  t.match(started, /<strong>1 payroll started\.<\/strong><\/p>/, 'on the page that lists it');
+  t.match(started, /<strong>1 payroll started\.<\/strong><\/p>/, 'on Home, so without a way back');
   await said('Run acme-biweekly-2026-07-17 deleted.', acted('/runs/acme-biweekly-2026-07-17/delete'));
   const period = { period_start: '2026-06-29', period_end: '2026-07-12' };
   const options = { employer_id: 'acme', pay_frequency: 'biweekly', kind: 'off_cycle' };
@@ -367,7 +367,7 @@ t.test('a finding links exactly what it is about, however its id is written', (t
   const missing = 'a: 4 employees of the last upload are missing: 4, e/2, and 2 more';
   const held = { check: 'census-held', text: missing, employer_id: 'a', employee_ids: ['4', 'e/2'] };
   const employees = /missing: <a [^>]*"\/employees\/4">4<\/a>, <a [^>]*e%2F2">e\/2<\/a>, and 2 more/;
-  t.match(shown(held), employees, 'each as a link, which has its name');
+  t.match(shown(held), employees, 'every listed employee is a link');
   const [employee_id, deduction_id] = ['x: deduction y', 'ded: 1'];
   const text = `${employee_id}: deduction ${deduction_id}`;
   const unassigned = shown({ check: 'employees-with-two-employers', text, employee_id, deduction_id });

@@ -54,7 +54,7 @@ t.test('the folder of a new database is created for its owner only', async (t) =
   t.equal(statSync(folder).mode & 0o777, 0o700);
 });
 
-t.test('a folder is rejected, and stays open to its owner', async (t) => {
+t.test('a folder in place of the database file is rejected and keeps its permissions', async (t) => {
   const folder = t.testdir();
   const { mode } = statSync(folder);
   t.throws(() => openDatabase(`sqlite:${folder}`), { code: 'SQLITE_CANTOPEN' });

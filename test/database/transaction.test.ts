@@ -60,9 +60,7 @@ test('work started by a transaction may use the database after it ends', async (
   t.strictSame(await read, ['a']);
 });
 
-test('reads see committed rows only, and never wait for a transaction that waits for something else', async (t, {
-  db,
-}) => {
+test('reads see committed rows only, and do not wait for a transaction that waits', async (t, { db }) => {
   const signals = new EventEmitter();
   const written = once(signals, 'written');
   const writing = transact(db, async (trx) => {
@@ -100,7 +98,7 @@ alone('transactions run in turn, in the order of the calls', async (t, { db }) =
   t.strictSame(await causes(db), ['a', 'c']);
 });
 
-alone('a transaction that waits on the thread that comes first overtakes others', async (t, { url }) => {
+alone('a transaction of the thread that comes first overtakes queued transactions', async (t, { url }) => {
   const turns = createLockTurns();
   const main = open(t, url, turns);
   const api = open(t, url, { ...turns, comesFirst: false });
@@ -115,7 +113,7 @@ alone('a transaction that waits on the thread that comes first overtakes others'
   await locked.promise;
   const queued = work(api, 'queued before');
   const waiting = work(main, 'first');
-  // Its first attempt has failed.
+  // Until its first attempt has failed.
   while (Atomics.load(turns.waiting, 0) === 0) await new Promise(setImmediate);
   ended.resolve();
   await Promise.all([holding, queued, waiting]);
@@ -124,7 +122,7 @@ alone('a transaction that waits on the thread that comes first overtakes others'
   t.strictSame(order, ['first', 'queued before', 'later'], 'nothing waits any longer');
 });
 
-alone('a read lets the open transaction end first', async (t, { db }) => {
+alone('a read lets an open transaction that never waits end first', async (t, { db }) => {
   const order: string[] = [];
   const begun = Promise.withResolvers<void>();
   const writing = transact(db, async (trx) => {

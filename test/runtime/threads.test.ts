@@ -107,10 +107,11 @@ t.test('a request to a thread that does not respond, or is gone, is rejected', a
   );
 });
 
-t.test('a response counts that arrived while the thread that requested it was busy', async (t) => {
-  // After this turn, timers come before messages.
+t.test('a response that arrives while the requesting thread is busy is read', async (t) => {
+  // The event loop runs timers after this turn, and only then reads messages: the time limit fires first.
   await new Promise(setImmediate);
   const requested = request<string>((port) => port.postMessage('here'));
+  // Keeps this thread busy for longer than the limit.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);
   t.equal(await requested, 'here');
 });

@@ -22,7 +22,7 @@ const AS_IT_IS = [
 
 /** Tap adds options to every Node process, with which the compiler fails. */
 const AS_USERS_START_IT = ['-u', 'NODE_OPTIONS'];
-/** The compiler ends before it has used up the memory that collecting would free. */
+/** The compiler is a Go program. It ends so soon that collecting garbage only costs time. */
 const WITHOUT_COLLECTOR = 'GOGC=off';
 export const run = (command: string, args: readonly string[]) =>
   promisify(execFile)('env', [...AS_USERS_START_IT, WITHOUT_COLLECTOR, command, ...args]);
@@ -35,7 +35,7 @@ export async function installPackage(t: Test): Promise<string> {
   // Its dependencies are found in a folder above.
   t.testdirName = join(PROJECT, '.tap/fixtures/package');
   const folder = t.testdir({ packed: {}, 'package.json': '{"name": "users-own", "type": "module"}' });
-  // In this process, which has loaded the routes.
+  // Writes openapi.json and the client's types, in this process because it has already loaded the routes.
   await import('../../tools/openapi.ts');
   for (const path of AS_IT_IS) cpSync(join(PROJECT, path), join(folder, 'packed', path), { recursive: true });
   await run(process.execPath, [

@@ -811,8 +811,8 @@ test('codes are required for amounts other than zero', async (t, db) => {
   const family = { line_of_coverage: 'dental', coverage_type: 'member_family', taxability: null } as const;
   await setCodes(db, [{ ...family, side: 'employer', code: 'X1', treatment: null }]);
   const { findings } = await check(db, 'codes-missing');
-  const named = findings.find(({ text }) => text === 'dental member pre_tax employer');
-  t.match(named, { coverage_type: 'member', side: 'employer' });
+  const ofMember = findings.find(({ text }) => text === 'dental member pre_tax employer');
+  t.match(ofMember, { coverage_type: 'member', side: 'employer' });
 });
 
 test('an opening item has the code of who its deduction covers', async (t, db) => {
