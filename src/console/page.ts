@@ -204,7 +204,7 @@ function runOf({ headers }: FastifyRequest): { readonly run?: string } {
   return run === null || run === '' ? {} : { run };
 }
 
-/** Leads back from a page of a run, and from any page that was opened from it. */
+/** Links back to a run, from its other pages and from pages that were opened from it. */
 function wayBack(run: string | undefined): Html | null {
   return run === undefined
     ? null

@@ -181,7 +181,7 @@ t.test('each page shows a pilot, and the pages of changes and censuses what it d
     t.match(await html(path), /Syncs end as dismissed, changes as canceled/, path);
   t.match(await html('/census', limited), /Syncs end as dismissed/, 'a limited user sees it too');
   t.match(await html(`/changes/${change}`), /reported while sending was off, so it is never sent/);
-  t.match(await html('/operations'), /A pilot: nothing is sent/);
+  t.match(await html('/operations'), /A pilot: nothing has been sent since/);
   const promises =
     /uploads it|uploaded automatically|uploaded as it is|for the next upload|sent automatically|not uploaded yet/;
   const pages = ['/', '/census', '/census/a', '/census/unknown', '/changes', '/operations'];

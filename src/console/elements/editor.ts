@@ -26,7 +26,7 @@ export type RowColumn = {
   readonly name: string;
   readonly title: string;
   readonly isDate?: true;
-  /** Without choices, a cell is typed. */
+  /** Without choices, the cell is a text field. */
   readonly choices?: readonly Choice[];
 };
 export type RowList = {
@@ -46,7 +46,7 @@ export type RowList = {
 };
 type Shown = {
   readonly rows: readonly Row[];
-  /** How many rows were added, which are not saved yet. */
+  /** The number of pasted rows, which are not saved yet. */
   readonly added?: number;
   /** Where the focus goes after a button was pressed: the name of a field, or the value of a button. */
   readonly focus?: string;
@@ -164,14 +164,9 @@ export function placeOfRow(index: number, name: string | undefined, { columns }:
   return { id: inputName(index, name), label: `Row ${index + 1}, ${title}` };
 }
 
-/** Returns the place of a field of a row. */
-function placeOfInput(id: string, list: RowList): Place | null {
-  const [, index, name] = /^row-(\d+)-(\w+)$/.exec(id) ?? [];
-  return index === undefined ? null : placeOfRow(Number(index), name, list);
-}
-
 /** Returns the words that no choice means, and the choices that are missing: they are marked before the list is saved. */
-function wrongCellsOf({ columns, key, needs }: RowList, rows: readonly Row[]): Problem[] {
+function wrongCellsOf(list: RowList, rows: readonly Row[]): (Problem & { readonly place: Place })[] {
+  const { columns, key, needs } = list;
   return rows.flatMap((row, index) => {
     if (needs !== undefined && row[needs] == null) return [];
     return columns.flatMap(({ name, choices }) => {
@@ -179,7 +174,8 @@ function wrongCellsOf({ columns, key, needs }: RowList, rows: readonly Row[]): P
       if (choices === undefined || choices.some((choice) => choice.value === value)) return [];
       if (value === '' && !key.includes(name)) return [];
       const rule = `${value === '' ? 'is required' : 'is unknown'}: choose one`;
-      return [{ path: inputName(index, name), rule }];
+      const place = placeOfRow(index, name, list);
+      return [{ path: place.id, rule, place }];
     });
   });
 }
@@ -209,15 +205,14 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
   const { loaded, problem, current, added } = edited;
   const { saved, hidden, back, placeOf, fields, more } = around;
   const wrongCells = wrongCellsOf(list, edited.rows);
-  const placeIn = (at: string) => placeOf(at) ?? placeOfInput(at, list);
-  const { errors: all = [], error_count = all.length } = problem ?? {};
-  const marked = new Set<string | undefined>(wrongCells.map((cell) => cell.path));
-  const errors = [...wrongCells, ...all.filter((error) => !marked.has(placeIn(error.path)?.id))];
-  const summarized = {
-    ...(problem ?? problemIn([])),
-    errors,
-    error_count: errors.length + error_count - all.length,
-  };
+  const placesOfCells = new Map(wrongCells.map(({ path: at, place }) => [at, place]));
+  const placeIn = (at: string) => placesOfCells.get(at) ?? placeOf(at);
+  const details = problem ?? problemIn([]);
+  const { errors: reported = [], error_count = reported.length } = details;
+  const isMarked = ({ path: at }: Problem) => placesOfCells.has(placeOf(at)?.id ?? '');
+  const errors = [...wrongCells, ...reported.filter((error) => !isMarked(error))];
+  const unlisted = error_count - reported.length;
+  const summarized = { ...details, errors, error_count: errors.length + unlisted };
   // Long lists look up the problems of every field.
   const placed = Map.groupBy(errors, (error) => placeIn(error.path)?.id);
   const wrong: Wrong = (at) => (placed.get(at) ?? []).map(({ rule }) => ({ path: at, rule }));
@@ -327,11 +322,11 @@ const CHANGES_SHOWN = 12;
 export function changesOf(list: RowList, saved: readonly Row[], rows: readonly Row[]): Html {
   const { columns, key, what } = list;
   // An empty cell means the first choice, which is left out unless it identifies the row.
-  const shown = (row: Row, { name, isDate, choices: [first, ...others] = [] }: RowColumn): string => {
+  const shown = (row: Row, { name, isDate, choices = [] }: RowColumn): string => {
     const value = row[name] ?? '';
-    if (value === '' || (value === first?.value && !key.includes(name))) return '';
+    if (value === '' || (value === choices[0]?.value && !key.includes(name))) return '';
     if (isDate && isDay(value)) return dayText(value);
-    return [first, ...others].find((choice) => choice?.value === value)?.label ?? value;
+    return choices.find((choice) => choice.value === value)?.label ?? value;
   };
   const keyIn = (row: Row) =>
     JSON.stringify(columns.filter(({ name }) => key.includes(name)).map((column) => shown(row, column)));

@@ -188,7 +188,7 @@ export function folded(title: string, all: number, shown: number, content: Html)
   `;
 }
 
-/** Problems of a file that a page lists. */
+/** The most problems of a file that a page lists. */
 const LISTED = 200;
 
 /** Lists the problems of a file. `all`: how many there are. */
@@ -206,9 +206,9 @@ export function rowProblems(problems: readonly Problem[], all = problems.length)
   `;
 }
 
-/** Lists values of a file that are allowed, and should be looked at. `all`: how many there are. */
+/** Lists the values of a file that are allowed, but may be mistakes. `all`: how many there are. */
 export function warningsIn(warnings: readonly Problem[], all = warnings.length): Html | null {
-  const content = html`<p>Look at these rows: they block nothing, and some are probably mistakes.</p>${rowProblems(warnings, all)}`;
+  const content = html`<p>Look at these rows. They block nothing, but some are probably mistakes.</p>${rowProblems(warnings, all)}`;
   return folded('Warnings', all, all, content);
 }
 

@@ -77,14 +77,17 @@ export function findingIn(
   if (text === undefined) return html`<span>${`${counted(count)} that you may not see`}</span>`;
   const [id, link] = subjectOf(finding, text, sight, run) ?? ['', ''];
   const rest = text.slice(id.length);
-  // After an event, a finding names the employee, whose name the page may show.
   const { event_id, employee_id = '', employee_ids = [] } = finding;
   const list = employee_ids.join(', ');
   const at = list === '' ? -1 : rest.lastIndexOf(list);
   if (at !== -1) {
-    const employees = employee_ids.map((one, index) => [index > 0 && ', ', links.employeeOf(one, sight)]);
+    const employees = employee_ids.map((employee, index) => [
+      index > 0 && ', ',
+      links.employeeOf(employee, sight),
+    ]);
     return html`<span>${link}${sentence(rest.slice(0, at))}${employees}${rest.slice(at + list.length)}</span>`;
   }
+  // After an event, a finding names the employee, whose name the page may show.
   const named = `: ${employee_id}`;
   if (id !== event_id || employee_id === '' || !(rest === named || rest.startsWith(`${named}, `)))
     return html`<span>${link}${withInstants(sentence(rest))}</span>`;

@@ -1,5 +1,4 @@
 /** Formats counts, money, times and the contract's names for people. */
-
 import type { RowOf } from '../../api/operation.ts';
 import type { listAuditRecords } from '../../api/operations/audit.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';

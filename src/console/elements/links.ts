@@ -58,7 +58,7 @@ export function eventOf(id: string, { may }: { may(scope: Scope): boolean }): Ht
   return may('events:read') ? eventLink(id) : idLink(null, id);
 }
 
-/** Links to an employer in a list; by default in that of deductions, which needs `ledger:read`. */
+/** Links to the entries of an employer in a list, by default its deductions, which need `ledger:read`. */
 export function employerLink(employer_id: string, list = '/ledger'): Html {
   return nameable('employer', employer_id, idLink(address(list, { employer_id }), employer_id));
 }
@@ -80,7 +80,7 @@ export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;
 }
 
-/** The form that overrides the amounts of a deduction in a run; without one, a deduction of an employee is chosen. */
+/** The form that overrides the amounts of a deduction in a run. Without `deduction`, the user chooses it there. */
 export function overridePath(runId: string, deduction: Query = {}): string {
   return address(runPath(runId, '/override'), deduction);
 }
@@ -98,7 +98,7 @@ export function runEmployeePath(runId: string, employee_id: string): string {
   return `${address(runPath(runId), { employee_id })}#lines`;
 }
 
-/** The employees of a run on its page: all, or those of a group. */
+/** The employees on a run's page, by default all employees. */
 export function runEmployeesPath(runId: string, group: Query = { all: 'true' }): string {
   return `${address(runPath(runId), group)}#employees`;
 }

@@ -35,7 +35,7 @@ export function readinessOf(readiness: RunReadiness, run: Run, visit: Visit, acc
   const tone = !isPassed ? 'bad' : obstacle !== null ? '' : 'good';
   const title = isPassed ? passedTitle(readiness, obstacle !== null) : 'Not ready';
   const isAcceptable = checks.some((check) => isChoice(check, accepting));
-  // The bar of the run shows what is next.
+  // The run's bar shows the next step.
   const hint = accepting === undefined && !isPassed ? null : hintOf(readiness, visit, isAcceptable);
   return html`
     <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>

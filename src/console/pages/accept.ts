@@ -3,7 +3,7 @@ import { acceptFindings } from '../../api/operations/payroll-run-acceptances.ts'
 import { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
 import { textsOfCheck, titleOfCheck } from '../../api/operations/readiness.ts';
 import { empty, later } from '../elements/facts.ts';
-import { field, hiddenFields, SELECT_ALL } from '../elements/fields.ts';
+import { field, hiddenFields, reasonSpec, SELECT_ALL } from '../elements/fields.ts';
 import { findingIn } from '../elements/finding.ts';
 import { count, counted } from '../elements/format.ts';
 import { address, runPath } from '../elements/links.ts';
@@ -32,8 +32,8 @@ export function acceptPages({ page, part, action }: Console): void {
   part(`${PATH}/findings`, scope, (visit) => listOf(visit, visit.query.check ?? ''));
 
   action(PATH, scope, (act) => {
-    const left = html`<a class="button" href="/">Back to Home</a> <a href=${address(PATH, { check: act.form.check })}>Show what is left</a>`;
-    return eachSelected(act, (runId, etag) => accepted(act, runId, etag), left);
+    const links = html`<a class="button" href="/">Back to Home</a> <a href=${address(PATH, { check: act.form.check })}>Show what is left</a>`;
+    return eachSelected(act, (runId, etag) => accepted(act, runId, etag), links);
   });
 }
 
@@ -80,8 +80,7 @@ async function listOf(visit: Visit, check: string): Promise<Html> {
   );
   if (rows.length === 0)
     return empty('No payroll fails this check now', html`<p><a href="/">Back to Home</a></p>`);
-  const hint =
-    'Kept with each finding. A finding stays accepted until its data changes. At most 500 characters.';
+  const reason = reasonSpec('Kept with each finding. A finding stays accepted until its data changes.');
   return html`
     <form id="accepting" hx-post=${PATH} hx-target="this" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ check })}
@@ -92,7 +91,7 @@ async function listOf(visit: Visit, check: string): Promise<Html> {
         ['Findings', (row) => findingsOf(row, check, visit), 'wide'],
       ])}
       <div class="card">
-        ${field({ name: 'reason', label: 'Reason', value: '', rows: 3, required: true, hint })}
+        ${field({ ...reason, name: 'reason', value: '', rows: 3 })}
         <div class="actions">
           <button type="submit">Accept for the selected payrolls</button>
           <a class="button quiet" href="/">Back to Home</a>

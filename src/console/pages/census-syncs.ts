@@ -77,12 +77,12 @@ const DISMISSAL = {
 const HELD: Readonly<Record<Hold['cause'], { who: string; effect: string }>> = {
   'employees-missing': {
     who: 'Missing employees',
-    effect: 'The service may treat the employees whom it lacks as terminated.',
+    effect: 'The service may treat employees missing from the census as terminated.',
   },
   'employees-elsewhere': {
     who: 'Employees of another employer',
     effect:
-      'The employees of another employer then count as this employer’s too. Only a user who sees both employers can release it.',
+      'The employees of another employer then count as employees of this employer too. Only a user who sees both employers can release the census.',
   },
 };
 
@@ -90,8 +90,8 @@ const HELD: Readonly<Record<Hold['cause'], { who: string; effect: string }>> = {
 function release(path: string, { held_for, held_census_id }: Sync, isOff: boolean): Html {
   const effects = held_for.map(({ cause }) => HELD[cause].effect).join(' ');
   const sent = isOff
-    ? 'While sending is off, it is not uploaded.'
-    : 'It is uploaded as it is, for all syncs that are held because of it.';
+    ? 'While sending is off, the census is not uploaded.'
+    : 'The census is uploaded as it is, for all syncs that wait for it.';
   return foldedDecision('Release …', `${path}/release`, {
     button: 'Release this census',
     hint: `${sent} ${effects}`,

@@ -7,7 +7,7 @@ import { putCensus, validateCensus } from '../../api/operations/census-uploads.t
 import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
 import { WHOLE_FILE } from '../../formats/csv-header.ts';
-import { field } from '../elements/fields.ts';
+import { field, reasonSpec } from '../elements/fields.ts';
 import {
   chosenFileForm,
   type FileOf,
@@ -120,7 +120,7 @@ export function uploadForm(employerId: string): Html {
     <details class="field">
       <summary>For an employee who also works for another employer: confirm that they are one person</summary>
       ${field({ name: 'same_person', label: 'Same person (employee IDs)', rows: 2, value: '', hint: 'One ID in each line: employees whose birth date or SSN differs in the census of the other employer, because one of them was corrected.' })}
-      ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
+      ${field({ ...reasonSpec('Stored in the audit record.'), name: 'reason', label: 'Why they are one person', value: '', required: false })}
     </details>
   `;
   const form = chosenFileForm(`${censusPath(employerId)}/check`, {

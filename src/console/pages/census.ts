@@ -1,4 +1,4 @@
-/** The censuses of all employers, with one row for each, and that of one: what is staged, its upload, and the syncs. */
+/** The list of censuses, with a row for each employer, and the census of an employer: what is staged, its upload and syncs. */
 import type { RowOf } from '../../api/operation.ts';
 import {
   dismissCensusSync,
@@ -111,7 +111,7 @@ export function censusPages({ page, button }: Console): void {
 
 type Rows = { readonly rows: readonly Row[]; readonly next: string | null };
 
-/** Returns the employers with a staged census, and on the first page those that only have a sync; problems first. */
+/** Returns the employers with a staged census, and on the first page also employers with only a sync; problems first. */
 async function byEmployer({ api, query: { employer_id, cursor } }: Visit): Promise<Rows> {
   const staged = await api.perform(listCensuses, { query: { limit: PAGE_ROWS, employer_id, cursor } });
   const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: SYNCS_READ, employer_id } });

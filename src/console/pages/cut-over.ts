@@ -3,7 +3,7 @@ import type { ResultOf } from '../../api/operation.ts';
 import { compareCutOverList, signCutOverList } from '../../api/operations/cut-over.ts';
 import { Refusal } from '../../api/problem.ts';
 import { savedNotice, state } from '../elements/facts.ts';
-import { field } from '../elements/fields.ts';
+import { field, reasonSpec } from '../elements/fields.ts';
 import {
   chosenFileForm,
   fileOf,
@@ -97,10 +97,9 @@ function listOf(name: string | undefined): CutOverList {
 /** The file stays in the form until it is signed off. */
 function fileForm(employerId: string, list: CutOverList, maySign: boolean): Html {
   const reason = field({
-    name: 'reason',
-    label: 'Why the differences are right (only to sign off)',
-    value: '',
-    hint: 'Stored in the audit record. At most 500 characters.',
+    ...reasonSpec('Stored in the audit record.'),
+    ...{ name: 'reason', label: 'Why the differences are right (only to sign off)', value: '' },
+    required: false,
   });
   return chosenFileForm(cutOverPath(employerId, list), {
     ...{ label: `File: ${LISTS[list].title.toLowerCase()}`, accept: '.csv,.xlsx,.json,.ndjson,text/csv' },

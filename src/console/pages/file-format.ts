@@ -102,7 +102,7 @@ export async function formatForm(format: Format, of: FileOf, visit: Visit): Prom
       </details>
       <div class="actions">
         <button type="submit">Confirm how files are read</button>
-        <span class="hint">Later files are read the same way, also those that a program sends.</span>
+        <span class="hint">Later files are read the same way, including files that a program sends.</span>
       </div>
     </form>
   `;

@@ -29,13 +29,10 @@ export function finalizeReadyPages({ page, action }: Console): void {
     return { title: 'Finalize ready payrolls', body: ready.length === 0 ? none : formOf(ready, visit) };
   });
 
-  action(PATH, scope, (act) =>
-    eachSelected(
-      act,
-      (runId, etag) => finalized(act, runId, etag),
-      html`<a class="button" href="/">Back to Home</a>`,
-    ),
-  );
+  action(PATH, scope, (act) => {
+    const back = html`<a class="button" href="/">Back to Home</a>`;
+    return eachSelected(act, (runId, etag) => finalized(act, runId, etag), back);
+  });
 }
 
 /** Links to the page, if it would list more than one payroll. */

@@ -57,11 +57,13 @@ export function homePages({ page, action, archive }: Console): void {
   });
 
   page('/', 'self', async (visit) => {
-    const { may, caller } = visit;
+    const { may, caller, query } = visit;
     if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const all = await payrollsOf(visit);
-    const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
-    const body = html`${visit.query.started !== undefined && html`<p class="card" role="status"><strong>${done}</strong></p>`}<div id="started" role="status"></div>${await payrollsPart(visit, all)}${newEmployer(visit, all)}`;
+    const done =
+      query.started !== undefined &&
+      html`<p class="card" role="status"><strong>${`${counted(Number(query.started), 'payroll')} started.`}</strong></p>`;
+    const body = html`${done}<div id="started" role="status"></div>${await payrollsPart(visit, all)}${newEmployer(visit, all)}`;
     return { title: 'Payrolls', body };
   });
 
@@ -248,10 +250,10 @@ async function waiting({ api, may }: Visit): Promise<Html | null> {
     (await api.perform(listEmployeeChanges, { query: { ...query, state: 'rejected' } }));
   const held =
     may('census:read') && (await api.perform(listCensusSyncs, { query: { ...query, state: 'held' } }));
-  const ready = may('runs:approve') ? 'you can release it' : 'a payroll manager can release it';
+  const release = may('runs:approve') ? 'you can release it' : 'a payroll manager can release it';
   const notices = [
     waits(rejected, '/changes?state=rejected', 'retry or cancel it', 'rejected employment change'),
-    waits(held, '/census?state=held', ready, 'held census', 'held censuses'),
+    waits(held, '/census?state=held', release, 'held census', 'held censuses'),
   ].filter((notice) => notice !== null);
   return notices.length === 0 ? null : html`<ul class="notice">${notices}</ul>`;
 }

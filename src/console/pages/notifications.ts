@@ -37,7 +37,7 @@ export function notificationPages({ page, button }: Console): void {
       const { data, form, pages } = await readList(visit, PATH, listNotifications, FILTERS);
       const body = html`
         ${savedNotice({ saved: done }, '/operations', 'Operations', 'The notification is queued. It is sent within seconds.')}
-        <p>${'What this sidecar told the payroll system at '}<code>NOTIFY_URL</code>${'. A notification is kept for 30 days after it is finished.'}</p>
+        <p>${'What this sidecar reports to the payroll system at '}<code>NOTIFY_URL</code>${'. A notification is kept for 30 days after it is finished.'}</p>
         ${mayWrite && html`<form hx-post=${`${PATH}/test`}><button type="submit" class="quiet">Send a test notification</button></form>`}
         ${form}
         ${data.length === 0 ? empty('No matching notifications', html`<p>Without <code>NOTIFY_URL</code>, none are stored.</p>`) : listOf(data, mayWrite)}

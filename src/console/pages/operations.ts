@@ -116,7 +116,10 @@ function activityCard(activity: Activity, visit: Visit): Html {
     <section class="card" aria-labelledby="activity-title">
       <h2 id="activity-title">Activity</h2>
       ${facts([
-        ['Last event', [last === null ? 'none yet' : since(last, now), toEvents(1, '/events', 'All events')]],
+        [
+          'Last event',
+          [last === null ? 'none yet' : since(last, now), link(may('events:read'), '/events', 'All events')],
+        ],
         [
           'Pending events',
           [
@@ -173,7 +176,8 @@ function isOlder(at: string | null, ms: number, now: Date): boolean {
 
 /** Shows whether requests reach the service. While it does not respond, sending is active, and they wait. */
 function sending({ circuit_breaker, sending_off_since: off, requests }: Activity, now: Date): Content {
-  if (off !== null) return [state('off', 'warn'), ' A pilot: nothing is sent since ', instant(off), '.'];
+  if (off !== null)
+    return [state('off', 'warn'), ' A pilot: nothing has been sent since ', instant(off), '.'];
   const { state: current, reason, paused_at } = circuit_breaker;
   if (current === 'paused')
     return [state(current), ` ${reason} `, paused_at !== null && since(paused_at, now)];

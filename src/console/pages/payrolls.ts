@@ -196,7 +196,7 @@ export function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
       'date',
     ],
     ['State', (payroll) => stateOf(payroll, visit)],
-    ['Employees', (payroll) => figuresOf(payroll)?.employees.toLocaleString('en-US'), 'number'],
+    ['Employees', employeesOf, 'number'],
     ['Employee amount', amountOf, 'number'],
     ['Difference', (payroll) => difference(figuresOf(payroll)?.member_difference ?? null), 'number'],
     ['Open problems', (payroll) => problemsOf(payroll, isFirst(payroll), visit), 'wide'],
@@ -239,6 +239,11 @@ function figuresOf({ final, computation }: Payroll) {
 /** `today`, `tomorrow`, `in 5 days`, `3 days ago`. */
 function inDays(day: string, today: string): string {
   return RELATIVE.format(Temporal.PlainDate.from(today).until(day).days, 'day');
+}
+
+function employeesOf(payroll: Payroll): Content {
+  const figures = figuresOf(payroll);
+  return figures && count(figures.employees);
 }
 
 function amountOf(payroll: Payroll): Content {

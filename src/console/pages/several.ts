@@ -1,20 +1,20 @@
-/** Does the same with several payrolls that a person selected, one after the other, and says what happened to each. */
+/** Acts on each payroll that the user selected in a list, one after the other, and lists the outcomes. */
 import { type ProblemDetails, Refusal } from '../../api/problem.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Act } from '../page.ts';
 import { type Payroll, payrollsOf } from './payrolls.ts';
 import { nameOf } from './runs/labels.ts';
 
-/** The name of a payroll's box is this prefix and its run's id. */
+/** The name of a payroll's box is this prefix and the id of the run. */
 const RUN = 'run:';
 
-/** Renders the box of a payroll. `etag`: of what is shown of it. */
+/** Renders the box that selects a payroll. `etag`: of what the page shows of its run. */
 export function payrollBox({ run_id, employer_id, pay_group }: Payroll, etag: string): Html {
   const label = ['Select', employer_id, pay_group].filter((part) => part !== null).join(' ');
   return html`<input type="checkbox" name=${RUN + run_id} value=${etag} aria-label=${label} />`;
 }
 
-/** Does something with the run of each selected payroll, as it was shown, and lists the outcomes, followed by `links`. */
+/** Calls `work` for the run of each selected payroll, with the ETag of its box, and lists the outcomes above `links`. */
 export async function eachSelected(
   act: Act,
   work: (run_id: string, etag: string) => Promise<Content>,
@@ -39,7 +39,7 @@ export async function eachSelected(
   `;
 }
 
-/** Says in one sentence why nothing was done with a payroll. */
+/** Returns why nothing was done with a payroll, as a sentence. */
 export function sentenceOf({ title, detail }: ProblemDetails): string {
   return detail ?? `${title}.`;
 }

@@ -123,7 +123,7 @@ async function policyChanges({ api, form }: Act): Promise<Html> {
   `;
 }
 
-/** Returns rows for what has no code in an open run; none for a run that cannot be computed. */
+/** Returns rows for the codes that an open run lacks; none for a run that cannot be computed. */
 async function rowsMissingIn(api: Api, run_id: string) {
   const of = { params: { run_id }, query: { check: 'codes-missing' } };
   const { data } = await attempt(api.perform(listPayrollRunFindings, of));
