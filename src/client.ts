@@ -7,7 +7,7 @@ export type { components, paths, webhooks } from './client-types.ts';
 /** A response or a body by its name in the reference: `Schemas['Deduction']`. */
 export type Schemas = components['schemas'];
 
-/** Problem details (RFC 9457): `error` of every call that fails. `type` is `about:blank` if a proxy or another server refused it. */
+/** Problem details (RFC 9457): `error` of every call that fails. `type` is `about:blank` if a proxy or another server sent a response without them. */
 export type Problem = Schemas['Problem'];
 
 /** What the sidecar sends to `NOTIFY_URL`: its `type` decides what its `data` has. */
@@ -43,7 +43,7 @@ export function createClient({ baseUrl, token, fetch }: ClientOptions): Client {
   return client;
 }
 
-/** Returns a problem in place of a failed response without one: its text, or no body at all, would not be a `Problem`. */
+/** Returns problem details in place of a failed response without them, so that `error` is always a `Problem`. */
 function withProblem(response: Response): Response | undefined {
   const { status, statusText } = response;
   if (status < 400 || response.headers.get('content-type')?.startsWith('application/problem+json')) return;

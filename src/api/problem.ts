@@ -19,7 +19,7 @@ import { PROBLEM_CODES, PROBLEMS, type ProblemCode, problemName } from './proble
 /** An error with a problem type. Its message becomes the detail, and `headers` are sent with the response. */
 export class Refusal extends CodedError<ProblemCode> {
   readonly headers: Readonly<Record<string, string>>;
-  /** The scopes of which the caller needs one. */
+  /** The caller has none of these scopes, and needs one. */
   readonly lacks: readonly Scope[];
 
   constructor(

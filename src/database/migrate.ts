@@ -109,7 +109,7 @@ export async function checkSchema(db: Db, environment: BenefitsEnvironment, fold
   await assertEnvironment(db, environment);
 }
 
-/** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is none of this program. */
+/** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is not a database of this program. */
 export async function countDue(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<number> {
   if (!(await isOurs(db))) throw schemaRefused('it is not a benefits-sidecar database: check the path');
   const { due } = await compareMigrations(db, folder);
@@ -121,7 +121,7 @@ export async function countDue(db: Db, environment: BenefitsEnvironment, folder 
 async function assertOurs(db: Db | Trx): Promise<void> {
   if ((await isOurs(db)) || !(await hasTables(db))) return;
   throw schemaRefused(
-    'the database has tables of another program, and is not a benefits-sidecar database: check DATABASE_URL, and give the sidecar an empty database',
+    'the database has tables of another program: check DATABASE_URL, or give the sidecar an empty database',
   );
 }
 

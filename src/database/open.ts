@@ -35,7 +35,7 @@ export async function fileOf(db: Db): Promise<string | null> {
 /**
  * Opens the database of `DATABASE_URL`. The caller destroys it. On SQLite it creates a missing file, readable by its
  * owner only, and throws if the file can't be opened or is not durable; on PostgreSQL the first use throws. `onFatal` is
- * called as by `openSqlite`. `turns`: of the thread, if several threads of the process write.
+ * called as by `openSqlite`. `turns`: those of this thread, if several threads of the process write.
  */
 export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => void, turns?: LockTurns): Db {
   if (engineOfUrl(databaseUrl) === 'postgres') {
@@ -139,6 +139,6 @@ function makeFile(path: string): void {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }
-  // SQLite refuses a folder, which would be closed to its owner.
+  // SQLite refuses a folder. This mode would close it to its owner.
   if (statSync(path).isFile()) chmodSync(path, 0o600);
 }

@@ -24,9 +24,10 @@ import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 const LOCK_WAIT_MS = 3_000;
 /** The pause between two attempts to take the lock. The API thread holds it for at most 50 ms. */
 const LOCK_RETRY_MS = 2;
+
 /**
- * How threads share the write lock of a file. `waiting[0]` counts the transactions of the thread that comes first that found
- * the lock taken. Until they have it, other threads begin none: else those that queue there would begin between two attempts.
+ * How threads share the write lock of a file. `waiting[0]` counts the transactions of the thread that comes first that wait
+ * for the lock. Meanwhile, other threads begin no transaction, which could take the lock between two attempts.
  */
 export type LockTurns = { waiting: Int32Array; comesFirst: boolean };
 
@@ -39,7 +40,7 @@ export function createLockTurns(): LockTurns {
 const STATEMENTS_KEPT = 300;
 
 /**
- * Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. `onFatal` is
+ * Opens the file twice: one handle writes, one only reads, so that a read never waits for the write lock. `onFatal` is
  * called once, for the first error of any statement after which the file must not be used (`isFatal`).
  */
 export function openSqlite(
@@ -93,7 +94,7 @@ function createDriver(
   const writing = createRunner(writer, failed);
   const reading = createRunner(reader, failed);
 
-  /** Returns false if another connection has the write lock, or comes first. */
+  /** Returns false if another connection has the write lock, or a thread that comes first waits for it. */
   const tryBegin = (): boolean => {
     if (fatal !== null) throw fatal.error;
     if (!comesFirst && Atomics.load(waiting, 0) > 0) return false;
@@ -193,7 +194,7 @@ function createConnection(reading: Runner, writing: Runner) {
   const executeQuery = async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
     if (snapshot !== null) return snapshot.runner.run(query.sql, query.parameters);
     if (release === null) {
-      // Lets the transaction of this thread, which takes no turn of the event loop, end: the lock would be held for longer.
+      // An open transaction of this thread ends in this turn of the event loop. A read before its end would prolong its lock.
       if (writing.inTransaction()) await new Promise(setImmediate);
       return reading.run(query.sql, query.parameters);
     }

@@ -17,7 +17,7 @@ const HAS_LEFT = /^(?:t|term|termed|terminated|separated|inactive|resigned)$/;
 /** Bounds the values that are remembered. */
 const VALUES_MAX = 100;
 
-/** Returns an object that notes the rows of a file, and then has the questions. `isConfirmed`: whether a person has confirmed the column. */
+/** Collects from the rows of a file what a person must decide. `isConfirmed`: whether a person has confirmed the column. */
 export function createQuestions(names: readonly string[], isConfirmed: (header: string) => boolean) {
   const hasTerminations = names.includes('termination_date');
   let employers: { path: string; index: number; values: Set<string> }[] = [];

@@ -56,7 +56,7 @@ export type ServingParts = {
   applies: boolean;
   /** The newest time that the database held at the start. */
   latestStored: string | null;
-  /** Of this thread. */
+  /** How this thread takes the write lock of SQLite. */
   lockTurns: LockTurns;
   pressure: PressureLimits;
   receiving: () => Promise<Receiving>;

@@ -19,7 +19,7 @@ export const ACTION_NAMES = {
   'census-sync.request': 'Census sync requested',
   'census-sync.dismiss': 'Census sync dismissed',
   'census-sync.release': 'Census released',
-  'census-sync.read': 'Response to a census read',
+  'census-sync.read': 'Census response read',
   'change.report': 'Employment change reported',
   'change.retry': 'Employment change retried',
   'change.cancel': 'Employment change canceled',

@@ -49,9 +49,8 @@ export const EMPLOYED_TWICE_IN_RUN: RunCheck<OfDeduction & { line: string }> = {
         if (isTaken || employer_id === run.employer_id) return NONE;
         const state = stateFor(history, employeeId, day);
         if (state === null) return NONE;
-        const { line_of_coverage: line } = state;
-        const of = { employee_id: employeeId, deduction_id: deductionId, ids: [deductionId] };
-        return [{ ...of, line, result: 'fail' as const }];
+        const named = { employee_id: employeeId, deduction_id: deductionId, line: state.line_of_coverage };
+        return [{ ...named, ids: [deductionId], result: 'fail' as const }];
       });
     }),
   find: (db, question) => foundFor(db, question, EMPLOYED_TWICE_IN_RUN),

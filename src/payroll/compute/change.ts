@@ -10,10 +10,10 @@ import { isOwnCheck, isTakenByAnother } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 import { type WhyStopped, whyStopped } from './why-stopped.ts';
 
-/** Returns the lines of the previous run that payroll still takes, by deduction. */
-export function continuingLines({ inPrevious }: RunEmployee): Map<string, Line> {
+/** Returns an employee's lines of the previous run that payroll still takes, by deduction. */
+export function continuingLines(previous: readonly Line[]): Map<string, Line> {
   const continuing = new Map<string, Line>();
-  for (const line of inPrevious.lines) {
+  for (const line of previous) {
     if (line.kind === 'regular' && !isStopped(line)) continuing.set(line.account.deduction_id, line);
   }
   return continuing;

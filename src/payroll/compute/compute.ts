@@ -34,7 +34,7 @@ export async function* computeRun(
 }
 
 function linesOfPaycheck(computation: Computation, employee: RunEmployee): Line[] {
-  const before = continuingLines(employee);
+  const before = continuingLines(employee.inPrevious.lines);
   const lines = regularLines(computation, employee, before);
   for (const { account } of lines) before.delete(account.deduction_id);
   // Most employees keep their deductions.

@@ -2,7 +2,8 @@
 import type { Flag } from '../../formats/flags.ts';
 import type { Cents } from '../../money.ts';
 import { isNothing, NOTHING, plus, type Sides } from '../calculation/items.ts';
-import { isStopped, type Line, NOT_COMPARED } from '../calculation/line.ts';
+import { type Line, NOT_COMPARED } from '../calculation/line.ts';
+import { continuingLines } from './change.ts';
 
 /** Why an employee's amount differs from the previous run. */
 export const DIFFERENCE_REASONS = [
@@ -80,17 +81,16 @@ function reasonsOf(current: InRun, previous: InRun): Reason[] {
   return [moved, ...reasons];
 }
 
-/** A deduction that ended or moved has a line that stops it. One of two employers has none until it is assigned. */
+/**
+ * Returns a reason for each deduction of the previous run without a line in this run. One that ended or moved has a line that
+ * stops it; a deduction of an employee with two employers has no line until it is assigned.
+ */
 function unassignedIn(current: InRun, previous: InRun): Reason[] {
   const shown = new Set(
     current.lines.flatMap(({ account, compared }) => [account.deduction_id, compared?.replaces_deduction_id]),
   );
-  const vanished = previous.lines.filter(
-    (line) =>
-      line.kind === 'regular' &&
-      !isStopped(line) &&
-      !isNothing(line.amounts) &&
-      !shown.has(line.account.deduction_id),
+  const vanished = [...continuingLines(previous.lines).values()].filter(
+    ({ account, amounts }) => !isNothing(amounts) && !shown.has(account.deduction_id),
   );
   return vanished.map(({ account, amounts }) => ({
     reason: 'unassigned',

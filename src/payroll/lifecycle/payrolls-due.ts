@@ -100,14 +100,14 @@ export async function payrollsDue(
   const known = [...schedules.keys(), ...codes, ...policies, ...counted, ...syncing];
   const lasts = new Map(lastDates.map((row) => [textOf(row), row.pay_date]));
   const lists = new Map([...schedules].map(([employer_id, years]) => [employer_id, acrossYears(years)]));
-  const voided = await voidedFirst(db, lists, lasts);
-  const runsByKey = Map.groupBy([...runs, ...voided], textOf);
   const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
-  const [computations, approved, data] = await Promise.all([
+  const [voided, computations, approved, data] = await Promise.all([
+    voidedFirst(db, lists, lasts),
     computationsOf(db, openRuns),
     approvedLines(db, openRuns, now.toISOString()),
     readDataState(db),
   ]);
+  const runsByKey = Map.groupBy([...runs, ...voided], textOf);
   const isOutdated = (computation: StoredComputation) =>
     computation.position !== data.position ||
     computation.revision !== data.revision ||
@@ -169,11 +169,11 @@ async function voidedFirst(
   lists: ReadonlyMap<string, readonly DateList[]>,
   lasts: ReadonlyMap<string, string>,
 ): Promise<Runs> {
-  const isBefore = (key: Key) => !lasts.has(textOf(key));
+  const hasNoFinal = (key: Key) => !lasts.has(textOf(key));
   const employers = [...lists].flatMap(([employer_id, schedules]) =>
-    schedules.some((schedule) => isBefore({ employer_id, ...schedule })) ? [employer_id] : [],
+    schedules.some((schedule) => hasNoFinal({ employer_id, ...schedule })) ? [employer_id] : [],
   );
-  return (await voidedRegularRuns(db, employers, null)).filter(isBefore);
+  return (await voidedRegularRuns(db, employers, null)).filter(hasNoFinal);
 }
 
 /** Returns the run voided last of each payroll that has no other run, by its sort key. */
