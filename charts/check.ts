@@ -110,7 +110,7 @@ try {
   assertConfigured(containerOf(postgresql));
   ok(containerOf(postgresql).command?.includes('--no-migrate'));
 
-  // What YAML makes of `off` and of digits reaches the sidecar as it was written.
+  // YAML reads `off` as a boolean and digits as a number. The sidecar gets both as written.
   const written = manifestsOf({ config: { ...config, SENDING: false, OIDC_CLIENT_ID: 1234567890 } });
   const values = new Map(containerOf(written).env.map(({ name, value }) => [name, value]));
   deepStrictEqual([values.get('SENDING'), values.get('OIDC_CLIENT_ID')], ['off', '1234567890']);
