@@ -107,9 +107,9 @@ export async function hasTables(db: Db | Trx): Promise<boolean> {
     engineOf(db) === 'sqlite'
       ? await sql`select 1 from sqlite_schema where type = 'table'`.execute(db)
       : await sql`
-          select 1 from pg_class as found
+          select 1 from pg_class
           where relkind in ('r', 'p') and relnamespace = to_regnamespace(current_schema()::text) and not exists (
-            select 1 from pg_depend where classid = 'pg_class'::regclass and objid = found.oid and deptype = 'e'
+            select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e'
           )`.execute(db);
   return tables.rows.length > 0;
 }
