@@ -5,6 +5,7 @@ import { getReadiness, textsOfCheck, titleOfCheck } from '../../api/operations/r
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
+import { idsIn } from './fields.ts';
 import { actionOn, findingIn, placeOf, type Run } from './finding.ts';
 import { actorName, clock, count, since, withInstants } from './format.ts';
 import * as links from './links.ts';
@@ -29,7 +30,7 @@ export function acceptanceId(checkId: string): string {
 }
 
 export function acceptedIn(form: links.Query): string[] {
-  return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
+  return idsIn(form, ACCEPT);
 }
 
 /** The findings and checkboxes of checks on a page where a user accepts them. */

@@ -105,6 +105,11 @@ function radioButtons(spec: Field, choices: readonly Choice[]): Html {
   `;
 }
 
+/** Returns the IDs in the names of a form's fields that start with `prefix`. */
+export function idsIn(form: Query, prefix: string): string[] {
+  return Object.keys(form).flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
+}
+
 /** Renders a hidden field for each value. Undefined values have none. */
 export function hiddenFields(values: Query): Html[] {
   return Object.entries(values).flatMap(([name, value]) =>

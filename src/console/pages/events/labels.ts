@@ -16,7 +16,7 @@ type Event = ResultOf<typeof getEvent>;
 type Summary = RowOf<typeof listEvents>;
 type Days = NonNullable<Summary['in_effect']>;
 
-/** How events begin to arrive. */
+/** Explains what to set up so that events arrive. */
 export const REGISTRATION = html`
   <span>
     ${'Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal. Set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>${', then send a test event.'}

@@ -5,7 +5,7 @@ import { listEvents } from '../../../api/operations/events.ts';
 import { Refusal } from '../../../api/problem.ts';
 import { DEDUCTION_UPDATED, EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
-import { choicesOf, hiddenFields, SELECT_ALL } from '../../elements/fields.ts';
+import { choicesOf, hiddenFields, idsIn, SELECT_ALL } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
 import { address, employeeLink, eventLink, named } from '../../elements/links.ts';
 import { type Column, filtersIn, PAGE_ROWS, table, withNote } from '../../elements/list.ts';
@@ -53,8 +53,7 @@ export function eventListPages({ page, action }: Console): void {
   });
 
   action('/events/reprocess', 'events:write', async ({ api, form }) => {
-    const selected = Object.keys(form).filter((name) => name.startsWith(SELECTED));
-    const ids = selected.map((name) => name.slice(SELECTED.length));
+    const ids = idsIn(form, SELECTED);
     if (ids.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one event.');
     if (ids.length > PAGE_ROWS) throw new Refusal('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
     for (const event_id of ids) await api.perform(reprocessEvent, { params: { event_id } });

@@ -9,7 +9,7 @@ import {
 import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, reasonSpec } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, idsIn, reasonSpec } from '../../elements/fields.ts';
 import { actorName, capitalized, dayText, instant, lacksScope, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import {
@@ -47,9 +47,8 @@ export function deductionPages({ page, action }: Console): void {
     const { employer_id, effective_on, reason } = form;
     const body = { employer_id, effective_on, reason };
     const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
-    const shown = Object.keys(form).filter((name) => name.startsWith(ALSO));
-    const also = form.others === undefined ? [] : shown.map((name) => name.slice(ALSO.length));
-    // One that was assigned before a later one is refused stays assigned: sending it again changes nothing.
+    const also = form.others === undefined ? [] : idsIn(form, ALSO);
+    // After a refusal, the deductions before it stay assigned: assigning them again changes nothing.
     for (const deduction_id of [params.deduction_id ?? '', ...also]) {
       const call = api.perform(assignDeduction, { params: { deduction_id }, body });
       const { problem } = await attempt(call, 400, 404, 409, 422);
@@ -152,7 +151,7 @@ function stateThen(past: Deduction | null, { on, knownAt }: Then): Content {
   return [when, `${sentence(past)} (version ${past.version}).`];
 }
 
-/** Renders that sentence. `timeline`: the versions that are in effect on some day, in the order of their days. */
+/** Renders what payroll deducts now, and why. `timeline`: the versions that are in effect on some day, in the order of their days. */
 function deductedNow(deduction: Deduction, timeline: Timeline, visit: Pick<Visit, 'today' | 'may'>): Html {
   if (deduction.employer_id === null) {
     const advice = html`<p>${employerAdvice(deduction)}</p>`;
@@ -198,18 +197,19 @@ function nothingNow(next: Timeline[number] | undefined, last: Timeline[number] |
 
 type Assignment = ResultOf<typeof getEmployerOfDeduction>['assignments'][number];
 
-/** Renders the form with the employers of the employee. An action has what was typed. */
+/** Renders the form with the employers of the employee, and with what was typed if an action refuses it. */
 async function assignmentForm(
   visit: Visit & Partial<Pick<Act, 'form'>>,
   path: string,
-  { employee_id }: Deduction,
+  { id, employee_id }: Deduction,
   problem?: ProblemDetails,
 ): Promise<Html> {
   if (!visit.may('runs:write'))
     return html`<p class="hint">${lacksScope('To assign the deduction to an employer', 'runs:write')}</p>`;
   const employee = await dataOrNull(visit.api.perform(getEmployee, { params: { employee_id } }));
   const employers = employee?.employments.map(({ employer_id }) => employer_id) ?? [];
-  const unassigned = (employee?.deductions.data ?? []).filter((deduction) => deduction.employer_id === null);
+  const unassigned = employee?.deductions.data.filter(({ employer_id }) => employer_id === null) ?? [];
+  const others = unassigned.filter((deduction) => deduction.id !== id);
   const specs = {
     employer_id: { label: 'Employer', choices: await employerChoices(visit, employers) },
     effective_on: {
@@ -226,7 +226,7 @@ async function assignmentForm(
       ${summary}
       <p>The runs of this employer take the deduction, and the runs of another employer do not.</p>
       ${Object.keys(specs).map(fieldOf)}
-      ${alsoAssign(path, unassigned, visit.form ?? {})}
+      ${others.length > 0 && alsoAssign(others, visit.form ?? {})}
       <div class="actions">
         <button type="submit">Assign the deduction</button>
         <a class="button quiet" href=${path}>Cancel</a>
@@ -235,13 +235,11 @@ async function assignmentForm(
   `;
 }
 
-/** Prefix of another deduction that the form shows, followed by its ID. */
+/** Prefix of the hidden field for another deduction of the form, followed by its ID. */
 const ALSO = 'also:';
 
-/** Offers to assign the other deductions without an employer too: an employee who moved takes all of them along. */
-function alsoAssign(path: string, unassigned: readonly Deduction[], typed: Query): Html | null {
-  const others = unassigned.filter(({ id }) => pathOf('/deductions', id) !== path);
-  if (others.length === 0) return null;
+/** Offers to assign the employee's other deductions without an employer: an employee who moves takes every deduction along. */
+function alsoAssign(others: readonly Deduction[], typed: Query): Html {
   return html`
     <div class="field">
       ${hiddenFields(Object.fromEntries(others.map(({ id }) => [ALSO + id, 'yes'])))}

@@ -45,10 +45,7 @@ const FACTS_SHOWN = 50;
 const EXPLAINED = 20;
 
 /** What a roster report may state. */
-const FACTS = [
-  ...(['hire_date', 'termination_date'] as const),
-  ...(['employment_status', 'pay_frequency', 'pay_group'] as const),
-];
+const FACTS = ['hire_date', 'termination_date', 'employment_status', 'pay_frequency', 'pay_group'] as const;
 
 export function employeePages({ page }: Console): void {
   page('/employees/:employee_id', 'ledger:read', async (visit) => {

@@ -1,7 +1,6 @@
 /** The next paychecks of an employee: the lines in the open runs of the payrolls that are due. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import type { getEmployee } from '../../../api/operations/employees.ts';
-import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { state } from '../../elements/facts.ts';
 import { dayText, sentence, term } from '../../elements/format.ts';
@@ -11,9 +10,7 @@ import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { flagLabel, type Line } from '../runs/labels.ts';
-
-/** An employee has a handful of lines. */
-const LINES = 100;
+import { readLines } from '../runs/paycheck-lines.ts';
 
 export type DuePayrolls = ReadonlyMap<string, readonly RowOf<typeof listPayrollsDue>[]>;
 
@@ -31,17 +28,16 @@ export async function payrollsOfEmployee(
 
 /** Renders the lines of each open run that has any. */
 export async function nextPaychecks(
-  { api }: Visit,
+  visit: Visit,
   { id: employee_id }: ResultOf<typeof getEmployee>,
   due: DuePayrolls,
 ): Promise<Html[]> {
   const shown: Html[] = [];
   for (const { run_id, pay_date, state: now } of [...due.values()].flat()) {
     if (run_id === null || pay_date === null || now === 'finalized') continue;
-    const list = { params: { run_id }, query: { employee_id, limit: LINES } };
     // A run that cannot be computed has no lines, and its page states why.
-    const { data } = await attempt(api.perform(listPayrollRunLines, list), 409, 422);
-    if (data !== undefined && data.data.length > 0) shown.push(paycheck(data.data, { run_id, pay_date }));
+    const { data: lines = [] } = await attempt(readLines(visit, { employee_id }, run_id), 409, 422);
+    if (lines.length > 0) shown.push(paycheck(lines, { run_id, pay_date }));
   }
   return shown;
 }

@@ -13,7 +13,7 @@ import { changeList, changesBetween, datesOf, type Span, spanOf, spanWords } fro
 export type Timeline = ResultOf<typeof getTimelineOfDeduction>['versions'];
 export type Version = RowOf<typeof listVersionsOfDeduction>;
 
-/** A time that the user asked about, and the version in effect then; null: none was. */
+/** A time that the user asked about, and the version in effect then; null if none was. */
 export type Then = {
   readonly on: string | null;
   /** In milliseconds UTC, like `recorded_at`. */

@@ -13,7 +13,7 @@ import { blockedBy, obstacleOf, type RunApproval, readinessOf } from '../../elem
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { approvalsOf, placeOf, review, type Step } from './finalize.ts';
+import { approvalsOf, type Computed, placeOf, review, type Step } from './finalize.ts';
 import { openFindings } from './findings.ts';
 import type { Run } from './labels.ts';
 import { pageOfRun, voidApprovalOf } from './state.ts';
@@ -85,7 +85,7 @@ async function approvingVoid(visit: Visit, run: Run): Promise<Html> {
 /** Renders the checks, which the approval may accept, and the form, or why the user may not. */
 async function confirmation(
   visit: Visit,
-  { run, readiness }: Parameters<Step['confirm']>[1],
+  { run, readiness }: Computed,
   typed: Query,
   problem?: ProblemDetails,
 ): Promise<Html> {

@@ -1,4 +1,4 @@
-/** The employees of a run, compared with the previous run: the largest changes first, all of them by chips. A row opens into its lines. */
+/** The employees of a run, compared with the previous run: the largest changes first, and every group by a chip. A row opens into its lines. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
@@ -79,18 +79,17 @@ function selected(query: Query): Query {
 
 /** Renders the largest changes, each with its reasons. */
 async function changesPart(visit: Visit): Promise<Html> {
-  const { api, params, may } = visit;
+  const { api, may } = visit;
   const run = await computedOf(visit);
   // An off-cycle run is compared with nothing, and a run without lines has its notice below.
   if (run === undefined || (run.comparison === null && (run.kind === 'off_cycle' || run.totals.lines === 0)))
     return html`<div></div>`;
-  const { comparison } = run;
+  const { id: runId, comparison } = run;
   if (comparison === null)
     return html`<p>No earlier payroll of this pay frequency and pay group is final, so there is nothing to compare this one with.</p>`;
   const { data, different, reasons } = await api.perform(listPayrollRunEmployees, {
     query: { limit: LARGEST, different: 'true' },
   });
-  const { run_id: runId = '' } = params;
   const rounded = reasons.find(({ reason, employees }) => reason === 'rounding' && employees > 0);
   const same =
     rounded === undefined
@@ -114,12 +113,12 @@ function comparedWith({ previous_run_id, employees }: NonNullable<ComputedRun['c
   return html`<p>${'Compared with '}<a href=${runPath(previous_run_id)}>the previous run</a>${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>`;
 }
 
-/** Renders the chips, the employees that they select, and folded tables. A run without a previous one lists all at once. */
+/** Renders the chips, the employees that they select, and folded tables. Without a previous run, every employee is listed. */
 async function employeesPart(visit: Visit): Promise<Html> {
-  const { api, params, query, may } = visit;
-  const { run_id: runId = '' } = params;
+  const { api, query, may } = visit;
   const run = await computedOf(visit);
   if (run === undefined) return html`<div></div>`;
+  const { id: runId } = run;
   const { all: _, page = '1', ...filters } = selected(query);
   const list = { limit: PAGE_ROWS, page, ...filters };
   const employees = await api.perform(listPayrollRunEmployees, { query: list });
@@ -208,10 +207,10 @@ function reasonOf({ reason, line_of_coverage }: Employee['reasons'][number]): Ht
   return state(`${coverage}${changeName(reason)}`, WARNING.includes(reason) ? 'warn' : 'plain');
 }
 
-/** Leads to the form that assigns the deductions of an employee with two employers: it offers to assign all at once. */
+/** Links the form that assigns a deduction of an employee with two employers. It offers to assign their other deductions, too. */
 function unassignedHint({ reasons }: Employee, runId: string, may: Visit['may']): Html | null {
-  const id = reasons.find(({ deduction_id }) => deduction_id !== null)?.deduction_id ?? null;
-  return id === null
+  const id = reasons.find(({ reason }) => reason === 'unassigned')?.deduction_id;
+  return id == null
     ? null
-    : html`<p class="hint">Active with two employers, so neither takes it until it is assigned. ${assignLink(id, { may }, runId)}</p>`;
+    : html`<p class="hint">The employee is active with two employers. Neither takes the deduction until it is assigned. ${assignLink(id, { may }, runId)}</p>`;
 }

@@ -70,7 +70,7 @@ export type Step = {
   readonly verb: 'finalize' | 'approve';
   confirm(visit: Visit, shown: Computed, typed: Query, problem?: ProblemDetails): Promise<Html>;
 };
-type Computed = { readonly run: ComputedRun; readonly readiness: RunReadiness };
+export type Computed = { readonly run: ComputedRun; readonly readiness: RunReadiness };
 
 const FINALIZE: Step = { verb: 'finalize', confirm: confirmation };
 
@@ -165,7 +165,7 @@ async function confirmation(
   problem?: ProblemDetails,
 ): Promise<Html> {
   const { ready: isReady, checks, etag, approval } = readiness;
-  // Only the approval accepts findings of a run that needs one.
+  // If a run needs an approval, only the approval accepts findings.
   const isAccepting = approval === null && blockingOf(readiness) === null && visit.may('runs:approve');
   const obstacle = whyNot(visit, readiness);
   const isAccepted = isReady || isApproved(readiness);

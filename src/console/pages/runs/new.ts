@@ -11,6 +11,7 @@ import {
   choicesOf,
   filledForm,
   hiddenFields,
+  idsIn,
   preview,
   problemSummary,
   type Specs,
@@ -88,10 +89,10 @@ export function newRunPages({ page, action }: Console): void {
   action(PATH, 'runs:write', changedOrSaved, limit);
 }
 
-/** What was typed, with what it names. */
+/** What was typed, with the employees that it names and the payroll policy of its pay date. */
 type Draft = {
   readonly typed: Query;
-  /** By ID; null for one that the employer does not have. */
+  /** By ID; null for an ID that no employee of the employer has. */
   readonly employees: ReadonlyMap<string, Employee | null>;
   /** Whether the payroll policy takes items without a decision. */
   readonly isIncluding: boolean;
@@ -166,10 +167,6 @@ function owedTo({ open_items = [] }: Employee, { employer_id }: Query) {
 
 function isTakeable({ state, needs_decision }: Item, { isIncluding }: Draft): boolean {
   return state === 'take' || (isIncluding && state === 'open' && !needs_decision);
-}
-
-function idsIn(typed: Query, prefix: string): string[] {
-  return Object.keys(typed).flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 }
 
 /** Builds the API's request body. The first employee and the schedule fill in what the form leaves empty. */

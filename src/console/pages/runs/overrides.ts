@@ -71,7 +71,7 @@ function backToLines(runId: string, employee_id: string) {
   return { go: `${address(runPath(runId), { employee_id, saved: 'true' })}#lines` };
 }
 
-/** Renders the lines of the employee in the address, or the form for one of them. */
+/** Renders the form for the deduction in the address. Without it, the user chooses the employee or the line first. */
 async function overriding(visit: Visit, { id, employer_id }: Run): Promise<Html> {
   const { employee_id, deduction_id } = visit.query;
   if (employee_id === undefined) return employeeFinder(employer_id, overridePath(id), 'Choose a line');
@@ -117,8 +117,7 @@ function overridden(typed: Visit['query'], lines: readonly Line[]): Html {
     const amount = meantAmount(typed[side]);
     return amount === null ? [] : [{ side, amount, regular: line?.[side] ?? '0.00' }];
   });
-  if (rows.length === 0)
-    return html`<p class="hint">What changes appears here once an amount is entered.</p>`;
+  if (rows.length === 0) return html`<p class="hint">The changes appear here once an amount is entered.</p>`;
   return table(rows, { caption: 'What changes' }, [
     ['Amount', ({ side }) => SIDES[side], 'name'],
     ['In the run now', ({ regular }) => money(regular), 'number'],
@@ -127,7 +126,7 @@ function overridden(typed: Visit['query'], lines: readonly Line[]): Html {
   ]);
 }
 
-/** Returns the fields. Those of the amounts say what the line has now. */
+/** Returns the fields of the form. The hint of each amount shows what the line has now. */
 function specsOf(line: Line | undefined): Specs {
   const amounts = SIDE_NAMES.map((side): [string, Specs[string]] => {
     const hint = line && { hint: `${money(line[side])} in the run now.` };
@@ -174,7 +173,7 @@ function removal(
   return html`
     <form class="decision" hx-post=${path}>
       <button type="submit" class="quiet">Remove the override</button>
-      <p class="hint">${`When it was set, the paycheck had ${without} without it.`}</p>
+      <p class="hint">${`When the override was set, the paycheck had ${without} without it.`}</p>
     </form>
   `;
 }

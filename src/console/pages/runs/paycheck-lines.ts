@@ -148,7 +148,7 @@ const LEAVER_FLAGS: Line['flags'] = ['open_after_termination', 'coverage_beyond_
 /** Lines of one employee: deductions, and adjustments of the year. */
 const LINES_OF_EMPLOYEE = 1_000;
 
-/** Reads the lines of an employee in the run of the page's address, or in another. */
+/** Reads the lines of an employee in the run of the page's address, or in another run. */
 export async function readLines(
   { api }: Visit,
   query: { readonly employee_id: string | undefined; readonly kind?: Line['kind'] },

@@ -151,7 +151,7 @@ async function reported(
   return problem === undefined ? reportShown(data, await outlineOf(visit), isPreview) : rejected(problem);
 }
 
-/** Payroll's files about a run. Confirming how they are read leads back to the run. */
+/** Describes payroll's files about a run. Confirming how they are read leads back to the run. */
 async function ofRun(visit: Visit, use: 'audit' | 'taken'): Promise<FileOf> {
   const { id: run, employer_id } = await outlineOf(visit);
   return { employer_id, kind: 'payroll', use, run };

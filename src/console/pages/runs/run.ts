@@ -197,7 +197,7 @@ function uncomputable(problem: ProblemDetails): Html {
   `;
 }
 
-/** Renders the downloads of a run, of a final one also in the columns of payroll, and the link to report what payroll took. */
+/** Renders the downloads of a run, for a final run also in the columns of payroll, and the link to report what payroll took. */
 async function filesOf({ api, may }: Visit, { id, state, employer_id }: Run): Promise<Html> {
   const isFinal = state === 'finalized';
   const format = { params: { employer_id, kind: 'payroll' } };
@@ -230,7 +230,7 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
   `;
 }
 
-/** Mentions open payrolls that are due before the next one, which the user may have passed over. */
+/** Mentions open payrolls that are due before the next payroll, which the user may have passed over. */
 function earlierThan({ pay_date }: Payroll, open: readonly Payroll[]): Html | null {
   const earlier = open.filter((payroll) => (payroll.pay_date ?? '') < (pay_date ?? ''));
   if (earlier.length === 0) return null;
@@ -254,16 +254,17 @@ function repetition({ may }: Visit, run: Run): Html | null {
 }
 
 const SAME_PAYROLL = ['kind', 'pay_frequency', 'pay_group', 'pay_date'] as const;
-/** Voided runs of an employer that are read: more than it has. */
+/** Voided runs that are read: more than an employer has. */
 const VOIDED_READ = 500;
 
-/** Mentions amounts taken that were reported for a voided run of the same payroll, until some are reported for this one. */
+/** Mentions amounts taken that were reported for a voided run of the same payroll, until amounts are reported for this run. */
 async function takenBefore({ api }: Visit, run: Run): Promise<Html | null> {
   const { id, employer_id, kind, state: now, taken_reports } = run;
   if (kind !== 'regular' || taken_reports.length > 0) return null;
   const list = { employer_id, state: 'voided', limit: VOIDED_READ };
   const { data } = await api.perform(listPayrollRuns, { query: list });
-  for (const voided of data.filter((other) => SAME_PAYROLL.every((name) => other[name] === run[name]))) {
+  const replaced = data.filter((voided) => SAME_PAYROLL.every((name) => voided[name] === run[name]));
+  for (const voided of replaced) {
     const outline = await api.perform(getPayrollRunOutline, { params: { run_id: voided.id } });
     if (outline.taken_reports.length === 0) continue;
     const again =

@@ -18,7 +18,7 @@ type Run = labels.Run;
 /** Ids listed of an option; a run may have 100,000. */
 const LISTED = 50;
 
-/** Only this part refreshes: the others take as long as computing the run. */
+/** Only this part refreshes: the other parts take as long as computing the run. */
 export function statePart({ part }: Console): void {
   part('/runs/:run_id/state', 'runs:read', async (visit) => {
     const { shown, since, summary } = visit.query;
@@ -27,7 +27,7 @@ export function statePart({ part }: Console): void {
   });
 }
 
-/** Declares a page below that of a run, which starts with the state of the run. `show` returns the rest, and the title without the run. */
+/** Declares a page below the page of a run. The body that `show` returns follows the run's state; its title precedes the run's name. */
 export function pageOfRun(
   { page }: Console,
   below: string,
@@ -54,9 +54,8 @@ export async function computedOf({ api }: Visit): Promise<labels.ComputedRun | u
 type Opened = { shown?: string | undefined; since?: string | undefined; hasSummary?: boolean };
 
 /**
- * Renders what a page shows of a run's state, and a notice once that is no longer `shown`, the state for which the page
- * was opened, or data of an open run's employer changed `since` then. The notices hide what no longer applies: elements
- * with the class `while-unchanged` and, of a deleted run, `while-stored`; and after a change of data `while-current`.
+ * Renders the state of a run, with a notice once it differs from `shown`, the state when the page was opened, or once data
+ * of an open run's employer changed `since` then. The stylesheet hides what a notice outdates, by the `while-` classes.
  */
 export async function stateOf(
   { api, params }: Visit,
