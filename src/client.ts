@@ -53,7 +53,8 @@ function withProblem(response: Response): Response | undefined {
     status,
     detail: 'The response has no problem details: a proxy or another server may have sent it.',
   };
-  void response.body?.cancel();
+  // A body that broke off rejects, and nobody reads it.
+  response.body?.cancel().catch(() => {});
   const headers = new Headers(response.headers);
   headers.set('content-type', 'application/problem+json');
   headers.delete('content-length');

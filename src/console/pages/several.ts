@@ -1,5 +1,6 @@
 /** Acts on each payroll that the user selected in a list, one after the other, and lists the outcomes. */
 import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import { idsIn } from '../elements/fields.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Act } from '../page.ts';
 import { type Payroll, payrollsOf } from './payrolls.ts';
@@ -20,13 +21,12 @@ export async function eachSelected(
   work: (run_id: string, etag: string) => Promise<Content>,
   links: Html,
 ): Promise<Html> {
-  const chosen = Object.keys(act.form).filter((name) => name.startsWith(RUN));
+  const chosen = idsIn(act.form, RUN);
   if (chosen.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one payroll.');
   const payrolls = new Map((await payrollsOf(act)).map((payroll) => [payroll.run_id, payroll]));
   const outcomes: Html[] = [];
-  for (const name of chosen) {
-    const runId = name.slice(RUN.length);
-    const outcome = await work(runId, act.form[name] ?? '');
+  for (const runId of chosen) {
+    const outcome = await work(runId, act.form[RUN + runId] ?? '');
     const payroll = payrolls.get(runId);
     outcomes.push(html`<li>${payroll === undefined ? runId : nameOf(payroll)}${': '}${outcome}</li>`);
   }

@@ -258,7 +258,7 @@ const SAME_PAYROLL = ['kind', 'pay_frequency', 'pay_group', 'pay_date'] as const
 const VOIDED_READ = 500;
 
 /** Mentions amounts taken that were reported for a voided run of the same payroll, until amounts are reported for this run. */
-async function takenBefore({ api }: Visit, run: Run): Promise<Html | null> {
+async function takenBefore({ api, may }: Visit, run: Run): Promise<Html | null> {
   const { id, employer_id, kind, state: now, taken_reports } = run;
   if (kind !== 'regular' || taken_reports.length > 0) return null;
   const list = { employer_id, state: 'voided', limit: VOIDED_READ };
@@ -270,7 +270,7 @@ async function takenBefore({ api }: Visit, run: Run): Promise<Html | null> {
     const again =
       now === 'open'
         ? 'Report them again once this run is final.'
-        : html`<a href=${runPath(id, '/taken')}>Report them again</a>${' for this run.'}`;
+        : html`<a href=${may('runs:write') && runPath(id, '/taken')}>Report them again</a>${' for this run.'}`;
     return html`<p class="notice while-unchanged">${'Deductions taken were reported for the '}<a href=${runPath(voided.id)}>voided run</a>${' that this one replaces. '}${again}</p>`;
   }
   return null;

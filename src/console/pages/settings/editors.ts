@@ -97,7 +97,7 @@ function policyTexts(version: Policy | undefined): Readonly<Record<string, unkno
 /** Shows what a new version changes, and in which open runs. */
 async function policyChanges({ api, form }: Act): Promise<Html> {
   const { employer_id = '', effective_from = '' } = form;
-  if (!isDay(effective_from)) return html`<p class="hint">What changes appears here once it has a date.</p>`;
+  if (!isDay(effective_from)) return html`<p class="hint">The changes appear here once it has a date.</p>`;
   const versions = await settings.policiesOf(api, employer_id);
   const before = policyTexts(versions.find((version) => version.effective_from <= effective_from));
   const rows = [...OPTION_NAMES, 'recoup' as const].flatMap((name) => {
