@@ -30,6 +30,7 @@ import { limitReads, type ReadRequest } from './read-slots.ts';
 import { type Api, type ApiParts, operation as optionsOf } from './route.ts';
 import { FILES_OF_LIST, withFiles } from './schemas.ts';
 import { begun, interruptedOf, ndjsonOf } from './streams.ts';
+import type { Tag } from './tags.ts';
 import { bodyMayBeLeftOut, exceptBody } from './validation.ts';
 
 /** The types of a list. The first one is the default. */
@@ -133,11 +134,16 @@ export async function performStreamed<P extends TSchema, Q extends TSchema, B ex
 
 const FOR_CONSOLE = 'For the console and the commands: an integration does not need it.';
 
-/** Registers the operations of a noun. */
-export function registerOperations(app: Api, operations: readonly Operation[], parts: ApiParts): void {
+/** Registers the operations of a tag. */
+export function registerOperations(
+  app: Api,
+  tag: Tag,
+  operations: readonly Operation[],
+  parts: ApiParts,
+): void {
   const streamed = operations.flatMap((op) => {
     const stream = streamOf(op);
-    if (stream === null) registerOperation(app, op, parts);
+    if (stream === null) registerOperation(app, tag, op, parts);
     return stream === null ? [] : [{ op, stream }];
   });
   for (const ofKind of Map.groupBy(streamed, ({ stream }) => stream.what).values()) {
@@ -146,7 +152,7 @@ export function registerOperations(app: Api, operations: readonly Operation[], p
     app.register(async (context) => {
       passStreams(context, kind.types);
       for (const { op } of ofKind) {
-        registerOperation(context as Api, op, parts, (request, call) =>
+        registerOperation(context as Api, tag, op, parts, (request, call) =>
           runStreamed(op, call, request, parts),
         );
       }
@@ -156,11 +162,12 @@ export function registerOperations(app: Api, operations: readonly Operation[], p
 
 function registerOperation(
   app: Api,
+  tag: Tag,
   op: Operation,
   parts: ApiParts,
   runs = (request: FastifyRequest, call: Call) => runStreaming(op, call, request, parts),
 ): void {
-  const { id, group, method, path, scope, params, query, headers, body, bodyLimit } = op;
+  const { id, method, path, scope, params, query, headers, body, bodyLimit } = op;
   const { employers, action, summary, runWork } = op;
   const texts = [op.description, op.files && FILES_OF_LIST, op.isForConsole && FOR_CONSOLE];
   const description = texts.filter(Boolean).join(' ');
@@ -170,7 +177,7 @@ function registerOperation(
   app.route({
     method,
     url: path,
-    ...optionsOf(group, scope, {
+    ...optionsOf(tag, scope, {
       ...{ operationId: id, employers, summary, response },
       ...(action !== undefined && { action }),
       ...(description !== '' && { description }),

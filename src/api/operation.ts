@@ -16,7 +16,6 @@ import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
 import { invalid } from './problem.ts';
 import type { ProblemCode } from './problem-types.ts';
 import type { ApiParts } from './route.ts';
-import type { Tag } from './tags.ts';
 import { checked } from './validation.ts';
 
 /** What operations run with. The command line has them too. */
@@ -85,8 +84,6 @@ export type Operation<
   R = unknown,
 > = {
   readonly id: string;
-  /** Its heading in the reference. */
-  readonly group: Tag;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly scope: RouteScope;

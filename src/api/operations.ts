@@ -38,19 +38,35 @@ import * as payrollsDue from './operations/payrolls-due.ts';
 import * as readiness from './operations/readiness.ts';
 import * as search from './operations/search.ts';
 import * as sessions from './operations/sessions.ts';
+import type { Tag } from './tags.ts';
 
-const NOUNS = [
-  ...[censuses, censusUploads, censusSyncs],
-  ...[changeReports, changeBatch, employeeChanges, employees, names, search],
-  ...[deductions, deductionAssignments, deductionImports, cutOver],
-  ...[events, eventWork, eventDeliveries],
-  ...[readiness, flowReadiness, activity],
-  openItems,
-  ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
-  ...[payrollRunWork, payrollRunAcceptances, payrollRunApprovals, payrollRunFindings, payrollsDue],
-  ...[payrollSettings, payDateProposal, fileFormats],
-  ...[audit, evidence, employers, notifications, sessions],
-] as const;
+const { convertCensus, ...settingFormats } = fileFormats;
+const { getSecondApproval, putSecondApproval, ...approvals } = payrollRunApprovals;
 
-/** The operations of each noun. */
-export const OPERATIONS: readonly (readonly Operation[])[] = NOUNS.map(operationsIn);
+const NOUNS: Readonly<Partial<Record<Tag, readonly object[]>>> = {
+  Census: [censuses, censusUploads, censusSyncs, { convertCensus }],
+  Employment: [changeReports, changeBatch, employeeChanges, employees, names, search],
+  Deductions: [deductions, deductionAssignments, deductionImports, cutOver],
+  Events: [events, eventWork, eventDeliveries],
+  Readiness: [readiness, flowReadiness],
+  Activity: [activity],
+  'Open items': [openItems],
+  'Payroll runs': [
+    ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
+    ...[payrollRunWork, payrollRunAcceptances, approvals, payrollRunFindings, payrollsDue],
+  ],
+  'Payroll settings': [
+    { getSecondApproval, putSecondApproval },
+    payrollSettings,
+    payDateProposal,
+    settingFormats,
+  ],
+  Audit: [audit, evidence, employers],
+  Notifications: [notifications],
+  Sessions: [sessions],
+};
+
+/** The operations of each tag. */
+export const OPERATIONS: readonly (readonly [Tag, readonly Operation[]])[] = Object.entries(NOUNS).map(
+  ([tag, files]) => [tag as Tag, files.flatMap(operationsIn)],
+);

@@ -135,7 +135,7 @@ export function createApi(parts: ApiParts): Api {
   collectRoutes(app, version);
   app.register(async (api) => {
     for (const declare of ROUTES) declare(api as Api, parts);
-    for (const operations of OPERATIONS) registerOperations(api as Api, operations, parts);
+    for (const [tag, operations] of OPERATIONS) registerOperations(api as Api, tag, operations, parts);
     referenceRoutes(api as Api);
   });
   return app;

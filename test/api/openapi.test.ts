@@ -44,9 +44,10 @@ t.test('the reference has the operations of each tag together, in the order of t
 
 t.test('every operation that a file declares is registered', async (t) => {
   const folder = new URL('../../src/api/operations/', import.meta.url);
+  const registered = OPERATIONS.flatMap(([, operations]) => operations);
   for (const name of readdirSync(folder)) {
     const declared = operationsIn(await import(new URL(name, folder).href));
-    for (const op of declared) t.ok(OPERATIONS.flat().includes(op), `${op.id} of ${name}`);
+    for (const op of declared) t.ok(registered.includes(op), `${op.id} of ${name}`);
   }
 });
 

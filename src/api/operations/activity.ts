@@ -78,7 +78,6 @@ const Activity = field.component(
 
 export const getActivity = operation({
   id: 'getActivity',
-  group: 'Activity',
   method: 'GET',
   path: '/v1/activity',
   scope: 'metrics:read',

@@ -47,7 +47,6 @@ async function filterOf(
 
 export const listAuditRecords = operation({
   id: 'listAuditRecords',
-  group: 'Audit',
   method: 'GET',
   path: '/v1/audit',
   scope: 'audit:read',
@@ -82,7 +81,6 @@ const AuditRecordWithDifferences = field.component(
 
 export const getAuditRecord = operation({
   id: 'getAuditRecord',
-  group: 'Audit',
   method: 'GET',
   path: '/v1/audit/:record_id',
   scope: 'audit:read',
@@ -116,7 +114,6 @@ const AuditHead = field.component(
 
 export const getAuditHead = operation({
   id: 'getAuditHead',
-  group: 'Audit',
   method: 'GET',
   path: '/v1/audit/head',
   scope: 'audit:read',

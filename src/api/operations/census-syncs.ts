@@ -70,7 +70,6 @@ const Release = field.component('CensusReleaseRequest', {
 
 export const listCensusSyncs = operation({
   id: 'listCensusSyncs',
-  group: 'Census',
   method: 'GET',
   path: '/v1/census-syncs',
   scope: 'census:read',
@@ -94,7 +93,6 @@ export const listCensusSyncs = operation({
 
 export const getCensusSync = operation({
   id: 'getCensusSync',
-  group: 'Census',
   method: 'GET',
   path: '/v1/census-syncs/:sync_id',
   scope: 'census:read',
@@ -126,7 +124,6 @@ export const getCensusSync = operation({
 
 export const dismissCensusSync = operation({
   id: 'dismissCensusSync',
-  group: 'Census',
   method: 'POST',
   path: '/v1/census-syncs/:sync_id/dismiss',
   scope: 'census:write',
@@ -153,7 +150,6 @@ export const dismissCensusSync = operation({
 
 export const releaseCensusSync = operation({
   id: 'releaseCensusSync',
-  group: 'Census',
   method: 'POST',
   path: '/v1/census-syncs/:sync_id/release',
   scope: 'runs:approve',
@@ -183,7 +179,6 @@ export const releaseCensusSync = operation({
 
 export const syncCensus = operation({
   id: 'syncCensus',
-  group: 'Census',
   method: 'POST',
   path: '/v1/employers/:employer_id/census/sync',
   scope: 'census:write',

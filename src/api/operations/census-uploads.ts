@@ -193,7 +193,6 @@ const CensusHeaders = Type.Object({
 
 export const putCensus = operation({
   id: 'putCensus',
-  group: 'Census',
   method: 'PUT',
   path: '/v1/employers/:employer_id/census',
   scope: 'census:write',
@@ -240,7 +239,6 @@ export const putCensus = operation({
 
 export const validateCensus = operation({
   id: 'validateCensus',
-  group: 'Census',
   method: 'POST',
   path: '/v1/employers/:employer_id/census/validate',
   scope: 'census:write',

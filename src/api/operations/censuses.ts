@@ -25,7 +25,6 @@ const Erased = field.component(
 
 export const eraseCensus = operation({
   id: 'eraseCensus',
-  group: 'Census',
   method: 'DELETE',
   path: '/v1/employers/:employer_id/census',
   scope: 'census:write',
@@ -55,7 +54,6 @@ export const eraseCensus = operation({
 
 export const getCensus = operation({
   id: 'getCensus',
-  group: 'Census',
   method: 'GET',
   path: '/v1/employers/:employer_id/census',
   scope: 'pii:read',
@@ -118,7 +116,6 @@ const StagedCensusList = field.component(
 
 export const listCensuses = operation({
   id: 'listCensuses',
-  group: 'Census',
   method: 'GET',
   path: '/v1/censuses',
   scope: 'census:read',

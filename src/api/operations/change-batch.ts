@@ -84,7 +84,6 @@ const BATCH_STREAM: BodyStream<Batch> = {
 
 export const reportChanges = operation({
   id: 'reportChanges',
-  group: 'Employment',
   method: 'POST',
   path: '/v1/employee-changes/batch',
   scope: 'changes:write',

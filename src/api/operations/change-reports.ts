@@ -55,7 +55,6 @@ const groupCommitOf = oncePer((parts: Parts) => createGroupCommit(parts));
 function reportOperation(kind: ChangeKind, id: string, summary: string) {
   return operation({
     id,
-    group: 'Employment',
     method: 'POST',
     path: `/v1/employee-changes/${kind}`,
     scope: 'changes:write',

@@ -57,7 +57,6 @@ const COMPARES = `The employees and amounts of today are compared. Deductions of
 
 export const compareCutOverList = operation({
   id: 'compareCutOver',
-  group: 'Deductions',
   method: 'POST',
   path: '/v1/employers/:employer_id/cut-over/:list',
   scope: 'ledger:read',
@@ -75,7 +74,6 @@ export const compareCutOverList = operation({
 
 export const signCutOverList = operation({
   id: 'signCutOver',
-  group: 'Deductions',
   method: 'POST',
   path: '/v1/employers/:employer_id/cut-over/:list/sign',
   scope: 'runs:write',

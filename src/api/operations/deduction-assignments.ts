@@ -57,7 +57,6 @@ const AssignmentsOfDeduction = field.component(
 
 export const getEmployerOfDeduction = operation({
   id: 'getEmployerOfDeduction',
-  group: 'Deductions',
   method: 'GET',
   path: '/v1/deductions/:deduction_id/employer',
   scope: 'ledger:read',
@@ -79,7 +78,6 @@ export const getEmployerOfDeduction = operation({
 
 export const assignDeduction = operation({
   id: 'assignDeduction',
-  group: 'Deductions',
   method: 'PUT',
   path: '/v1/deductions/:deduction_id/employer',
   scope: 'runs:write',

@@ -44,7 +44,6 @@ const Imported = field.component(
 
 export const importDeductions = operation({
   id: 'importDeductions',
-  group: 'Deductions',
   method: 'POST',
   path: '/v1/deductions/import',
   scope: ['events:write', 'runs:write'],

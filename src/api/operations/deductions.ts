@@ -111,7 +111,6 @@ const today = ({ db, now }: Pick<Parts, 'db' | 'now'>): string => dayAt(db, now(
 
 export const listDeductions = operation({
   id: 'listDeductions',
-  group: 'Deductions',
   method: 'GET',
   path: '/v1/deductions',
   scope: 'ledger:read',
@@ -159,7 +158,6 @@ export const listDeductions = operation({
 
 export const getDeduction = operation({
   id: 'getDeduction',
-  group: 'Deductions',
   method: 'GET',
   path: '/v1/deductions/:deduction_id',
   scope: 'ledger:read',
@@ -189,7 +187,6 @@ export const getDeduction = operation({
 
 export const listVersionsOfDeduction = operation({
   id: 'listVersionsOfDeduction',
-  group: 'Deductions',
   method: 'GET',
   path: '/v1/deductions/:deduction_id/versions',
   scope: 'ledger:read',
@@ -224,7 +221,6 @@ export const listVersionsOfDeduction = operation({
 
 export const getTimelineOfDeduction = operation({
   id: 'getTimelineOfDeduction',
-  group: 'Deductions',
   method: 'GET',
   path: '/v1/deductions/:deduction_id/timeline',
   scope: 'ledger:read',
@@ -245,7 +241,6 @@ export const getTimelineOfDeduction = operation({
 
 export const listDeductionVersions = operation({
   id: 'listDeductionVersions',
-  group: 'Deductions',
   method: 'GET',
   path: '/v1/deduction-versions',
   scope: 'ledger:read',

@@ -100,7 +100,6 @@ const ChangeId = field.closed({ change_id: { ...ownId, description: 'The ID of t
 
 export const listEmployeeChanges = operation({
   id: 'listEmployeeChanges',
-  group: 'Employment',
   method: 'GET',
   path: '/v1/employee-changes',
   scope: 'changes:read',
@@ -132,7 +131,6 @@ export const listEmployeeChanges = operation({
 
 export const getEmployeeChange = operation({
   id: 'getEmployeeChange',
-  group: 'Employment',
   method: 'GET',
   path: '/v1/employee-changes/:change_id',
   scope: 'changes:read',
@@ -185,7 +183,6 @@ function logged({ id, kind }: AcceptedChange, what: string) {
 
 export const retryEmployeeChange = operation({
   id: 'retryEmployeeChange',
-  group: 'Employment',
   method: 'POST',
   path: '/v1/employee-changes/:change_id/retry',
   scope: 'changes:write',
@@ -215,7 +212,6 @@ export const retryEmployeeChange = operation({
 
 export const cancelEmployeeChange = operation({
   id: 'cancelEmployeeChange',
-  group: 'Employment',
   method: 'POST',
   path: '/v1/employee-changes/:change_id/cancel',
   scope: 'changes:write',
@@ -242,7 +238,6 @@ export const cancelEmployeeChange = operation({
 
 export const releaseEmployeeChange = operation({
   id: 'releaseEmployeeChange',
-  group: 'Employment',
   method: 'POST',
   path: '/v1/employee-changes/:change_id/release',
   scope: 'changes:write',

@@ -143,7 +143,6 @@ const EmployeeRow = field.component(
 
 export const listEmployees = operation({
   id: 'listEmployees',
-  group: 'Employment',
   method: 'GET',
   path: '/v1/employees',
   scope: 'ledger:read',
@@ -183,7 +182,6 @@ export const listEmployees = operation({
 
 export const getEmployee = operation({
   id: 'getEmployee',
-  group: 'Employment',
   method: 'GET',
   path: '/v1/employees/:employee_id',
   scope: 'ledger:read',
@@ -245,7 +243,6 @@ export const getEmployee = operation({
 
 export const listPaychecksOfEmployee = operation({
   id: 'listPaychecksOfEmployee',
-  group: 'Employment',
   method: 'GET',
   path: '/v1/employees/:employee_id/paychecks',
   scope: 'runs:read',

@@ -14,7 +14,6 @@ const EXPORTS_AT_ONCE = 2;
 
 export const exportEmployer = operation({
   id: 'exportEmployer',
-  group: 'Audit',
   method: 'POST',
   path: '/v1/employers/:employer_id/export',
   scope: 'audit:read',

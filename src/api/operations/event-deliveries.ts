@@ -38,7 +38,6 @@ const place = cursorOf(
 
 export const listEventDeliveries = operation({
   id: 'listEventDeliveries',
-  group: 'Events',
   method: 'GET',
   path: '/v1/event-deliveries',
   scope: 'events:read',

@@ -30,7 +30,6 @@ const Reprocessing = field.named(
 
 export const reprocessEvent = operation({
   id: 'reprocessEvent',
-  group: 'Events',
   method: 'POST',
   path: '/v1/events/:event_id/reprocess',
   scope: 'events:write',
@@ -57,7 +56,6 @@ export const reprocessEvent = operation({
 
 export const dismissEvent = operation({
   id: 'dismissEvent',
-  group: 'Events',
   method: 'POST',
   path: '/v1/events/:event_id/dismiss',
   scope: 'events:write',
@@ -84,7 +82,6 @@ export const dismissEvent = operation({
 
 export const reprocessEvents = operation({
   id: 'reprocessEvents',
-  group: 'Events',
   method: 'POST',
   path: '/v1/events/reprocess',
   scope: 'events:write',

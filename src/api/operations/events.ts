@@ -138,7 +138,6 @@ export const EventId = field.closed({ event_id: { ...ownId, description: 'The ID
 
 export const listEvents = operation({
   id: 'listEvents',
-  group: 'Events',
   method: 'GET',
   path: '/v1/events',
   scope: 'events:read',
@@ -155,7 +154,6 @@ export const listEvents = operation({
 
 export const getEvent = operation({
   id: 'getEvent',
-  group: 'Events',
   method: 'GET',
   path: '/v1/events/:event_id',
   scope: 'events:read',
@@ -171,7 +169,6 @@ export const getEvent = operation({
 
 export const listEventConflicts = operation({
   id: 'listEventConflicts',
-  group: 'Events',
   method: 'GET',
   path: '/v1/events/:event_id/conflicts',
   scope: 'events:read',

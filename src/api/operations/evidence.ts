@@ -12,7 +12,6 @@ import { ARCHIVE, flag } from '../schemas.ts';
 
 export const getEvidenceOfPayrollRun = operation({
   id: 'getEvidenceOfPayrollRun',
-  group: 'Audit',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/evidence',
   scope: 'runs:read',

@@ -72,7 +72,6 @@ async function formatOf({ db }: Pick<Parts, 'db'>, params: Static<typeof FormatO
 
 export const getFileFormat = operation({
   id: 'getFileFormat',
-  group: 'Payroll settings',
   method: 'GET',
   path: PATH,
   scope: 'runs:read',
@@ -91,7 +90,6 @@ const FORMAT_BYTES_MAX = 1024 * 1024;
 
 export const putFileFormat = operation({
   id: 'putFileFormat',
-  group: 'Payroll settings',
   method: 'PUT',
   path: PATH,
   scope: 'runs:write',
@@ -174,7 +172,6 @@ const Proposal = field.component(
 
 export const proposeFileFormat = operation({
   id: 'proposeFileFormat',
-  group: 'Payroll settings',
   method: 'POST',
   path: `${PATH}/propose`,
   scope: 'runs:write',
@@ -244,7 +241,6 @@ async function readerOf(parts: Parts, employer_id: string, kind: FileKindName) {
 
 export const convertFile = operation({
   id: 'convertFile',
-  group: 'Payroll settings',
   method: 'POST',
   path: `${PATH}/convert`,
   scope: 'runs:write',
@@ -263,7 +259,6 @@ export const convertFile = operation({
 
 export const convertCensus = operation({
   id: 'convertCensus',
-  group: 'Census',
   method: 'POST',
   path: '/v1/employers/:employer_id/census/convert',
   scope: 'census:write',

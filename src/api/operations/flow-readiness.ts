@@ -18,7 +18,6 @@ const FlowReadiness = field.component(
 
 export const getFlowReadiness = operation({
   id: 'getFlowReadiness',
-  group: 'Readiness',
   method: 'GET',
   path: '/v1/employers/:employer_id/flow-readiness',
   scope: ['runs:read', 'census:read'],

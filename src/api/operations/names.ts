@@ -36,7 +36,6 @@ const Names = field.component(
 
 export const lookUpNames = operation({
   id: 'lookUpNames',
-  group: 'Employment',
   method: 'POST',
   path: '/v1/names',
   scope: 'names:read',

@@ -35,7 +35,6 @@ const StoredNotification = field.component(
 
 export const listNotifications = operation({
   id: 'listNotifications',
-  group: 'Notifications',
   method: 'GET',
   path: '/v1/notifications',
   scope: 'metrics:read',
@@ -56,7 +55,6 @@ export const listNotifications = operation({
 
 export const retryNotification = operation({
   id: 'retryNotification',
-  group: 'Notifications',
   method: 'POST',
   path: '/v1/notifications/:notification_id/retry',
   scope: 'events:write',
@@ -78,7 +76,6 @@ export const retryNotification = operation({
 
 export const testNotification = operation({
   id: 'testNotification',
-  group: 'Notifications',
   method: 'POST',
   path: '/v1/notifications/test',
   scope: 'events:write',

@@ -88,7 +88,6 @@ function itemsOf(employerId: string, query: Query, parts: Parts): ItemsOf {
 
 export const listOpenItems = operation({
   id: 'listOpenItems',
-  group: 'Open items',
   method: 'GET',
   path: '/v1/employers/:employer_id/open-items',
   scope: 'runs:read',
@@ -116,7 +115,6 @@ const totalsOf = oncePer(createItemTotals);
 
 export const getOpenItemTotals = operation({
   id: 'getOpenItemTotals',
-  group: 'Open items',
   method: 'GET',
   path: '/v1/employers/:employer_id/open-items/totals',
   scope: 'runs:read',
@@ -132,7 +130,6 @@ export const getOpenItemTotals = operation({
 
 export const listOpenItemsOfEmployee = operation({
   id: 'listOpenItemsOfEmployee',
-  group: 'Open items',
   method: 'GET',
   path: '/v1/employees/:employee_id/open-items',
   scope: 'runs:read',
@@ -155,7 +152,6 @@ export const listOpenItemsOfEmployee = operation({
 
 export const listItemDecisions = operation({
   id: 'listItemDecisions',
-  group: 'Open items',
   method: 'GET',
   path: '/v1/employers/:employer_id/open-items/decisions',
   scope: 'runs:read',
@@ -181,7 +177,6 @@ export const listItemDecisions = operation({
 
 export const decideOpenItems = operation({
   id: 'decideOpenItems',
-  group: 'Open items',
   method: 'POST',
   path: '/v1/employers/:employer_id/open-items/decisions',
   scope: 'runs:write',
@@ -209,7 +204,6 @@ export const decideOpenItems = operation({
 
 export const previewItemDecisions = operation({
   id: 'previewItemDecisions',
-  group: 'Open items',
   method: 'POST',
   path: '/v1/employers/:employer_id/open-items/decisions/preview',
   scope: 'runs:read',
@@ -235,7 +229,6 @@ const OpeningItemsRequest = field.component('OpeningItemsRequest', {
 
 export const createOpeningItems = operation({
   id: 'createOpeningItems',
-  group: 'Open items',
   method: 'POST',
   path: '/v1/employers/:employer_id/opening-items',
   scope: 'runs:write',

@@ -62,7 +62,6 @@ function assertApart(dates: readonly { pay_date: string }[]): void {
 
 export const proposePaySchedules = operation({
   id: 'proposePaySchedules',
-  group: 'Payroll settings',
   method: 'GET',
   path: '/v1/pay-schedule-proposal',
   scope: 'runs:read',

@@ -35,7 +35,6 @@ const Accepted = field.component(
 
 export const acceptFindings = operation({
   id: 'acceptFindings',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/acceptances',
   scope: 'runs:approve',

@@ -67,7 +67,6 @@ const Approvals = field.component(
 
 export const listPayrollRunApprovals = operation({
   id: 'listPayrollRunApprovals',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/approvals',
   scope: 'runs:read',
@@ -97,7 +96,6 @@ export const listPayrollRunApprovals = operation({
 
 export const approvePayrollRun = operation({
   id: 'approvePayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/approval',
   scope: 'runs:approve',
@@ -141,7 +139,6 @@ export const approvePayrollRun = operation({
 
 export const withdrawPayrollRunApproval = operation({
   id: 'withdrawPayrollRunApproval',
-  group: 'Payroll runs',
   method: 'DELETE',
   path: '/v1/payroll-runs/:run_id/approval',
   scope: 'runs:approve',
@@ -166,7 +163,6 @@ export const withdrawPayrollRunApproval = operation({
 
 export const getSecondApproval = operation({
   id: 'getSecondApproval',
-  group: 'Payroll settings',
   method: 'GET',
   path: '/v1/employers/:employer_id/second-approval',
   scope: 'runs:read',
@@ -181,7 +177,6 @@ export const getSecondApproval = operation({
 
 export const putSecondApproval = operation({
   id: 'putSecondApproval',
-  group: 'Payroll settings',
   method: 'PUT',
   path: '/v1/employers/:employer_id/second-approval',
   scope: 'runs:approve',

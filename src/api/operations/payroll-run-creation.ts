@@ -43,7 +43,6 @@ const OpenRequest = field.component(
 
 export const putPayrollRun = operation({
   id: 'putPayrollRun',
-  group: 'Payroll runs',
   method: 'PUT',
   path: '/v1/payroll-runs/:run_id',
   scope: 'runs:write',
@@ -76,7 +75,6 @@ export const putPayrollRun = operation({
 
 export const openPayrollRun = operation({
   id: 'openPayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs',
   scope: 'runs:write',
@@ -104,7 +102,6 @@ export const openPayrollRun = operation({
 
 export const previewPayrollRun = operation({
   id: 'previewPayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/preview',
   scope: 'runs:read',

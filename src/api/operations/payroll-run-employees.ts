@@ -84,7 +84,6 @@ const place = cursorOf('payroll-run-employees', Type.Integer({ minimum: 0 }));
 
 export const listPayrollRunEmployees = operation({
   id: 'listPayrollRunEmployees',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/employees',
   scope: 'runs:read',
@@ -151,7 +150,6 @@ export const listPayrollRunEmployees = operation({
 
 export const getPayrollRunFreshness = operation({
   id: 'getPayrollRunFreshness',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/freshness',
   scope: 'runs:read',

@@ -52,7 +52,6 @@ const place = cursorOf(
 
 export const listPayrollRunFindings = operation({
   id: 'listPayrollRunFindings',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/findings',
   scope: 'runs:read',

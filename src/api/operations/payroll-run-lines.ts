@@ -60,7 +60,6 @@ const linePosition = cursorOf(
 
 export const listPayrollRunLines = operation({
   id: 'listPayrollRunLines',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/lines',
   scope: 'runs:read',
@@ -217,7 +216,6 @@ const WORDS =
 
 export const recordTaken = operation({
   id: 'recordTaken',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/taken',
   scope: 'runs:write',
@@ -257,7 +255,6 @@ export const recordTaken = operation({
 
 export const listTakenLines = operation({
   id: 'listTakenLines',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/taken',
   scope: 'runs:read',
@@ -290,7 +287,6 @@ export const listTakenLines = operation({
 
 export const auditPayrollRun = operation({
   id: 'auditPayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/audit',
   scope: 'runs:read',

@@ -39,7 +39,6 @@ const OverrideId = field.closed({
 
 export const listPayrollRunOverrides = operation({
   id: 'listPayrollRunOverrides',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/overrides',
   scope: 'runs:read',
@@ -57,7 +56,6 @@ export const listPayrollRunOverrides = operation({
 
 export const overridePayrollRunLine = operation({
   id: 'overridePayrollRunLine',
-  group: 'Payroll runs',
   method: 'PUT',
   path: '/v1/payroll-runs/:run_id/overrides/:employee_id/:deduction_id',
   scope: 'runs:write',
@@ -90,7 +88,6 @@ export const overridePayrollRunLine = operation({
 
 export const removePayrollRunOverride = operation({
   id: 'removePayrollRunOverride',
-  group: 'Payroll runs',
   method: 'DELETE',
   path: '/v1/payroll-runs/:run_id/overrides/:employee_id/:deduction_id',
   scope: 'runs:write',

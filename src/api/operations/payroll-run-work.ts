@@ -69,7 +69,6 @@ async function effectsOfVoid(db: Db, runId: string) {
 
 export const finalizePayrollRun = operation({
   id: 'finalizePayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/finalize',
   scope: 'runs:write',
@@ -127,7 +126,6 @@ export const finalizePayrollRun = operation({
 
 export const voidPayrollRun = operation({
   id: 'voidPayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/void',
   scope: 'runs:approve',
@@ -160,7 +158,6 @@ export const voidPayrollRun = operation({
 
 export const previewVoidOfPayrollRun = operation({
   id: 'previewVoidOfPayrollRun',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/void',
   scope: 'runs:read',

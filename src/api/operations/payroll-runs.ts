@@ -26,7 +26,6 @@ import { RunReadiness, readinessOfReviewed } from './readiness.ts';
 
 export const listPayrollRuns = operation({
   id: 'listPayrollRuns',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs',
   scope: 'runs:read',
@@ -57,7 +56,6 @@ export const listPayrollRuns = operation({
 
 export const getPayrollRun = operation({
   id: 'getPayrollRun',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id',
   scope: 'runs:read',
@@ -79,7 +77,6 @@ export const getPayrollRun = operation({
 
 export const getPayrollRunOutline = operation({
   id: 'getPayrollRunOutline',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/outline',
   scope: 'runs:read',
@@ -95,7 +92,6 @@ export const getPayrollRunOutline = operation({
 
 export const deletePayrollRun = operation({
   id: 'deletePayrollRun',
-  group: 'Payroll runs',
   method: 'DELETE',
   path: '/v1/payroll-runs/:run_id',
   scope: 'runs:write',
@@ -115,7 +111,6 @@ export const deletePayrollRun = operation({
 
 export const getPayrollRunReadiness = operation({
   id: 'getPayrollRunReadiness',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/readiness',
   scope: 'runs:read',
@@ -144,7 +139,6 @@ export const getPayrollRunReadiness = operation({
 
 export const verifyPayrollRun = operation({
   id: 'verifyPayrollRun',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payroll-runs/:run_id/verify',
   scope: 'runs:read',

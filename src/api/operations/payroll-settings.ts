@@ -38,7 +38,6 @@ const YEAR_PATH = '/v1/employers/:employer_id/pay-schedules/:year';
 
 export const listPaySchedules = operation({
   id: 'listPaySchedules',
-  group: 'Payroll settings',
   method: 'GET',
   path: '/v1/employers/:employer_id/pay-schedules',
   scope: 'runs:read',
@@ -58,7 +57,6 @@ async function schedulesOf({ db }: Parts, employerId: string, year: string, know
 
 export const getPayScheduleOfYear = operation({
   id: 'getPayScheduleOfYear',
-  group: 'Payroll settings',
   method: 'GET',
   path: YEAR_PATH,
   scope: 'runs:read',
@@ -73,7 +71,6 @@ export const getPayScheduleOfYear = operation({
 
 export const putPayScheduleOfYear = operation({
   id: 'putPayScheduleOfYear',
-  group: 'Payroll settings',
   method: 'PUT',
   path: YEAR_PATH,
   scope: 'runs:write',
@@ -103,7 +100,6 @@ export const putPayScheduleOfYear = operation({
 
 export const deletePayScheduleOfYear = operation({
   id: 'deletePayScheduleOfYear',
-  group: 'Payroll settings',
   method: 'DELETE',
   path: YEAR_PATH,
   scope: 'runs:write',
@@ -143,7 +139,6 @@ function settingOperations<Value, View>(
   { name, noun, action, request, response, getDescription, putDescription, ...words }: Words<View>,
 ) {
   const shared = {
-    group: 'Payroll settings',
     path: `/v1/employers/:employer_id/${words.path}`,
     employers: 'employer',
     params: EmployerId,
@@ -210,7 +205,6 @@ const LinesInUse = field.component(
 
 export const listLinesOfCoverage = operation({
   id: 'listLinesOfCoverage',
-  group: 'Payroll settings',
   method: 'GET',
   path: '/v1/employers/:employer_id/lines-of-coverage',
   scope: 'runs:read',
@@ -237,7 +231,6 @@ const FrequenciesInUse = field.component(
 
 export const listPayFrequencies = operation({
   id: 'listPayFrequencies',
-  group: 'Payroll settings',
   method: 'GET',
   path: '/v1/employers/:employer_id/pay-frequencies',
   scope: 'runs:read',

@@ -114,7 +114,6 @@ const dueCursor = cursorOf('payrolls-due', Type.String());
 
 export const listPayrollsDue = operation({
   id: 'listPayrollsDue',
-  group: 'Payroll runs',
   method: 'GET',
   path: '/v1/payrolls-due',
   scope: 'runs:read',
@@ -155,7 +154,6 @@ const alone = oncePer(oneAtATime);
 
 export const computePayrollRun = operation({
   id: 'computePayrollRun',
-  group: 'Payroll runs',
   method: 'POST',
   path: '/v1/payroll-runs/:run_id/computation',
   scope: 'runs:read',

@@ -103,7 +103,6 @@ export async function readinessOfReviewed(call: Pick<Call, 'caller'>, parts: Par
 
 export const getReadiness = operation({
   id: 'getReadiness',
-  group: 'Readiness',
   method: 'GET',
   path: '/v1/readiness',
   scope: 'ledger:read',

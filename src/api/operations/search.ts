@@ -76,7 +76,6 @@ const indexOf = oncePer(createNameIndex);
 
 export const search = operation({
   id: 'search',
-  group: 'Employment',
   method: 'POST',
   path: '/v1/search',
   scope: 'any',

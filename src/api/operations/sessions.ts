@@ -35,7 +35,6 @@ function end(call: Pick<Call, 'actor'>, ending: Ending, { db, sharedNow }: Parts
 
 export const listSessions = operation({
   id: 'listSessions',
-  group: 'Sessions',
   method: 'GET',
   path: '/v1/sessions',
   scope: 'self',
@@ -56,7 +55,6 @@ export const listSessions = operation({
 
 export const endOtherSessions = operation({
   id: 'endOtherSessions',
-  group: 'Sessions',
   method: 'DELETE',
   path: '/v1/sessions',
   scope: 'self',
@@ -76,7 +74,6 @@ export const endOtherSessions = operation({
 
 export const endSession = operation({
   id: 'endSession',
-  group: 'Sessions',
   method: 'DELETE',
   path: '/v1/sessions/:session_id',
   scope: 'self',
