@@ -96,9 +96,9 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
   return [
     `${dialect.series(employees)}
      insert into roster_facts (position, employee_id, employer_id, hire_date, employment_status, pay_frequency, absent,
-       source, source_id, recorded_at, received_on)
+       source, source_id, recorded_at, received_on, content_hash)
      select n, ${employee('n - 1')}, ${employer}, '2020-01-01', 'full_time', 'biweekly', 0, 'census', 'census-1',
-       '2024-12-01T00:00:00.000Z', '2024-12-01' from series`,
+       '2024-12-01T00:00:00.000Z', '2024-12-01', '' from series`,
     'insert into roster (employee_id, employer_id, position) select employee_id, employer_id, position from roster_facts',
     ...events(1),
     ...events(2),

@@ -86,7 +86,7 @@ CREATE INDEX deduction_assignments_by_deduction ON deduction_assignments (deduct
 
 -- Reports about employments, without names or SSNs. A row is one report by one source; null is what the source did not
 -- state. `effective_on` is the date from which it counts, if the caller stated one. `source_id` is a census or a
--- request, so it has no foreign key.
+-- request, so it has no foreign key. `content_hash` is the SHA-256 of the other columns, for verification.
 CREATE TABLE roster_facts (
   position          BIGINT NOT NULL PRIMARY KEY,
   employee_id       TEXT NOT NULL,
@@ -101,7 +101,8 @@ CREATE TABLE roster_facts (
   received_on       TEXT NOT NULL,
   source            TEXT NOT NULL CHECK (source = 'census' OR source = 'new-hire' OR source = 'termination' OR source = 'compensation-change'),
   source_id         TEXT NOT NULL,
-  recorded_at       TEXT NOT NULL
+  recorded_at       TEXT NOT NULL,
+  content_hash      TEXT NOT NULL
 ); -- append-only
 
 CREATE UNIQUE INDEX roster_facts_in_order ON roster_facts (employee_id, employer_id, position);

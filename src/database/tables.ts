@@ -364,6 +364,8 @@ export interface RosterFactTable {
   source: 'census' | 'new-hire' | 'termination' | 'compensation-change';
   source_id: string;
   recorded_at: string;
+  /** The SHA-256 of the other columns. */
+  content_hash: string;
 }
 
 export type OutboxTable = Subject & {

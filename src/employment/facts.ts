@@ -3,7 +3,7 @@
  * are about the employer where the employee is active on the day from which they count.
  */
 import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
-import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import {
   type Employment,
   employersOn,
@@ -11,9 +11,11 @@ import {
   isActive,
   isInSpell,
   leftLast,
+  type RosterFact,
 } from '../ledger/employment.ts';
-import { appendReports, factSources, type NewFact, type Roster, reportOf } from '../ledger/roster.ts';
+import { appendReports, hashedReports, type NewFact, type Roster, reportOf } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
+import { contentHash } from '../security/facts.ts';
 import type { Change } from './change.ts';
 
 /** Returns the facts that a change states. `today` is the day of acceptance. */
@@ -72,7 +74,7 @@ export function createChangeFacts(
 ) {
   let { position } = ledger;
   const known = new Map(ledger.roster);
-  const reports: RosterFactTable[] = [];
+  const reports: RosterFact[] = [];
   const reportsOf = (employeeId: string) => known.get(employeeId) ?? [];
   return {
     /** Returns the reports of an employee, with those that were added. */
@@ -105,14 +107,16 @@ export function createChangeFacts(
 
 const VERIFIED_AT_ONCE = 2_000;
 
-/** Checks roster facts against their requests. Altered dates go undetected: contents are not kept. */
+/** Checks roster facts against their hashes and requests. */
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
-  const page = (after: number) => factSources(db, after, until, VERIFIED_AT_ONCE);
+  const page = (after: number) => hashedReports(db, after, until, VERIFIED_AT_ONCE);
   for await (const facts of pagesOf(on, 0, VERIFIED_AT_ONCE, page, (fact) => fact.position)) {
     const ids = facts.map((fact) => fact.source_id);
     const requests = await fingerprintsOf(db, ids);
-    for (const { position, source, source_id, employee_id, recorded_at } of facts) {
+    for (const { content_hash, ...fact } of facts) {
+      const { position, source, source_id, employee_id, recorded_at } = fact;
       const wrong = (field: string, rule: string) => on.report('roster_facts', position, field, rule);
+      if (contentHash([fact]) !== content_hash) wrong('content_hash', 'is not the hash of the other columns');
       const request = requests.get(source_id);
       if (!isTime(recorded_at)) wrong('recorded_at', 'is not a time');
       else if (request === undefined) {

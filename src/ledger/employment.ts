@@ -2,7 +2,7 @@
 import type { RosterFactTable } from '../database/tables.ts';
 
 /** One report by one source. A null attribute was not stated; it never erases one. */
-export type RosterFact = RosterFactTable;
+export type RosterFact = Omit<RosterFactTable, 'content_hash'>;
 
 /** One period of employment; both ends are inclusive, and a null end is unknown or open. */
 export type Spell = {

@@ -2,9 +2,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import Type from 'typebox';
 import { insertRows, isOneOf, isOneOfOrAny, startsWithOneOf } from '../database/bulk.ts';
-import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { type PageRequest, pagesBy } from '../formats/cursor.ts';
+import { contentHash } from '../security/facts.ts';
 import { DATED, employersOn, employmentsOf, isRepeated, type RosterFact } from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
@@ -29,7 +30,7 @@ const SELECTED = [
 export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> & Partial<Pick<RosterFact, Attribute>>;
 
 /** The census or employment change that reports. `asOf`: the time of its receipt, if not now. */
-export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
+export type FactSource = Pick<RosterFact, 'source' | 'source_id'> & { asOf?: string };
 
 /**
  * Appends at most `FACTS_AT_ONCE` facts of one source, in order, and returns how many were stored. Every fact of an
@@ -43,7 +44,7 @@ export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: F
   const isCensus = source.source === 'census';
   const ids = isCensus ? facts.map(({ employee_id }) => employee_id) : [];
   const known = Map.groupBy(await reports(trx, ids).execute(), keyOf);
-  const stored: RosterFactTable[] = [];
+  const stored: RosterFact[] = [];
   for (const fact of facts) {
     const before = known.get(keyOf(fact)) ?? [];
     const report = reportOf(fact, source, position + 1, received);
@@ -58,10 +59,11 @@ export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: F
 }
 
 /** Appends reports that have the next positions of the ledger. Call it only after `lockLedger`. */
-export async function appendReports(trx: Trx, stored: readonly RosterFactTable[]): Promise<void> {
+export async function appendReports(trx: Trx, stored: readonly RosterFact[]): Promise<void> {
   const last = stored.at(-1);
   if (last === undefined) return;
-  await insertRows(trx, 'roster_facts', stored);
+  const rows = stored.map((fact) => ({ ...fact, content_hash: contentHash([fact]) }));
+  await insertRows(trx, 'roster_facts', rows);
   const newest = new Map(
     stored.map(({ employee_id, employer_id, position }) => {
       const row = { employee_id, employer_id, position };
@@ -77,12 +79,12 @@ export function reportOf(
   fact: NewFact,
   { source, source_id }: FactSource,
   position: number,
-  received: Pick<RosterFactTable, 'recorded_at' | 'received_on'>,
-): RosterFactTable {
+  received: Pick<RosterFact, 'recorded_at' | 'received_on'>,
+): RosterFact {
   return { ...UNSTATED, ...fact, source, source_id, position, ...received };
 }
 
-function newToRoster(known: readonly RosterFactTable[], report: RosterFactTable): RosterFactTable | null {
+function newToRoster(known: readonly RosterFact[], report: RosterFact): RosterFact | null {
   // A repeated update from the same census is no second confirmation.
   if (known.some(({ source_id }) => source_id === report.source_id)) return null;
   const later = known.filter(({ recorded_at }) => recorded_at > report.recorded_at);
@@ -94,9 +96,9 @@ function newToRoster(known: readonly RosterFactTable[], report: RosterFactTable)
 const EMPLOYMENT = ['hire_date', 'termination_date', 'absent'] as const;
 
 /** Removes attributes from a census report that later reports state. */
-function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]): RosterFactTable {
+function withoutLater(report: RosterFact, later: readonly RosterFact[]): RosterFact {
   const row = { ...report };
-  const isStated = (attribute: keyof RosterFactTable) => later.some((fact) => fact[attribute] !== null);
+  const isStated = (attribute: keyof RosterFact) => later.some((fact) => fact[attribute] !== null);
   for (const attribute of DATED) if (isStated(attribute)) row[attribute] = null;
   if (EMPLOYMENT.some(isStated)) for (const attribute of EMPLOYMENT) row[attribute] = null;
   return row;
@@ -357,10 +359,11 @@ export async function currentEmployers(db: Db, employeeIds: readonly string[], d
   );
 }
 
-export function factSources(db: Db, after: number, until: number, limit: number) {
+/** Returns stored reports with the hashes of their contents. */
+export function hashedReports(db: Db, after: number, until: number, limit: number) {
   return db
     .selectFrom('roster_facts')
-    .select(['position', 'employee_id', 'source', 'source_id', 'recorded_at'])
+    .select([...SELECTED, 'content_hash'])
     .where('position', '>', after)
     .where('position', '<=', until)
     .orderBy('position')

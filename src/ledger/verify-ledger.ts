@@ -1,11 +1,8 @@
 /** Checks that versions, facts and assignments share positions without gaps, and that latest states match their versions. */
 import { sql } from 'kysely';
-import { dayIn } from '../clock.ts';
-import { pagesByKey, textRows } from '../database/bulk.ts';
+import { textRows } from '../database/bulk.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import type { Db, Tables } from '../database/tables.ts';
-import { timeZoneOf } from '../database/time-zone.ts';
-import { zonesBefore } from '../security/verify-recorded.ts';
 import { historyOf } from './history.ts';
 
 /** Positions counted at once: a few milliseconds. */
@@ -216,26 +213,7 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   for (const { employee_id, employer_id } of others) {
     on.report('roster', `${employee_id}/${employer_id}`, 'employee_id', 'there is no such fact');
   }
-  await verifyDaysOfReceipt(db, on);
   return facts;
-}
-
-/**
- * Checks the days of receipt, from which most facts apply, against the times, in each time zone that the database has had.
- * `verifyTimes` reports a time that is none.
- */
-async function verifyDaysOfReceipt(db: Db, on: Verifying): Promise<void> {
-  const zones = [timeZoneOf(db), ...(await zonesBefore(db))];
-  type Received = Pick<Tables['roster_facts'], 'position' | 'recorded_at' | 'received_on'>;
-  const columns = sql`position, recorded_at, received_on`;
-  for await (const facts of pagesByKey<Received>(db, 'roster_facts', ['position'], columns, ROSTER_AT_ONCE)) {
-    on.signal.throwIfAborted();
-    for (const { position, recorded_at, received_on } of facts) {
-      if (Number.isNaN(Date.parse(recorded_at))) continue;
-      if (!zones.some((zone) => dayIn(zone, recorded_at) === received_on))
-        on.report('roster_facts', position, 'received_on', 'is not the day of recorded_at');
-    }
-  }
 }
 
 type EmploymentKey = { employee_id: string; employer_id: string };

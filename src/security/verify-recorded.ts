@@ -1,6 +1,5 @@
 /** Verifies the rows of a table against the audit records of the actions that inserted or changed them. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { zoneName } from '../clock.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
@@ -198,18 +197,4 @@ export async function verifyReasons(
         and coalesce(made.reason, ${ERASED}) = stored.${sql.ref(column)})
     order by 1 limit ${sql.lit(NAMED)}`.execute(db);
   for (const { id } of rows) on.report(table, id, column, 'is not the reason of its audit record');
-}
-
-/** Returns the time zones in which a database counted days before, by the records of their changes. */
-export async function zonesBefore(db: Db): Promise<string[]> {
-  const action: Action = 'database.migrate';
-  const rows = await db
-    .selectFrom('audit_records')
-    .select('details')
-    .where('resource_type', '=', resourceTypeOf(action))
-    .where('action', '=', action)
-    .execute();
-  return rows
-    .map(({ details }) => readDetails(details)?.previous_time_zone)
-    .filter((zone): zone is string => typeof zone === 'string' && zoneName(zone) !== null);
 }

@@ -52,15 +52,13 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
 ];
 
 /**
- * Columns without a second source: text written by people, and facts from the service or a census. Of our own times, only
+ * Columns without a second source: text written by people, and what the service reports. Of our own times, only
  * the form is verified: this test makes it wrong.
  */
 export const UNVERIFIED: ReadonlySet<string> = new Set(
   Object.entries({
     inbox: 'seq reprocessed',
     event_conflicts: 'conflict_id',
-    roster_facts:
-      'hire_date termination_date employment_status pay_frequency pay_group absent effective_on source_id',
     outbox:
       'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason refusals',
     census_syncs: 'sync_id reason problem_count problems held_census_id held_for',

@@ -179,7 +179,7 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
   ["delete from audit_records where action = 'run.taken'", 'taken_reports.recorded_at'],
   [
     "update roster_facts set received_on = '2026-01-01' where source = 'termination'",
-    'roster_facts.received_on',
+    'roster_facts.content_hash',
   ],
   [`insert into pilot (id, started_at) values (1, ${AT})`, 'pilot.started_at'],
   [`update pilot set ended_at = ${AT}`, 'pilot.ended_at'],
