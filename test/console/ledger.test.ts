@@ -68,7 +68,7 @@ t.test('a row shows coverage, amounts, dates and the state on the day', async (t
 });
 
 t.test('an employee with no employer or two is marked, with advice', async (t) => {
-  const { db, opened } = await openConsole(t);
+  const { db, call, opened } = await openConsole(t);
   await employ(db, 'two', { employer_id: 'a' });
   await employ(db, 'two', { employer_id: 'b' });
   await put(db, 'd1', 'two');
@@ -80,6 +80,14 @@ t.test('an employee with no employer or two is marked, with advice', async (t) =
   t.match(await page.getByRole('main').textContent(), advice);
   await page.goto('/employees/lost');
   t.match(await page.getByRole('main').textContent(), 'contact the benefits service');
+  const skipped = async () => {
+    await page.goto('/employees/two');
+    return page.getByText('payroll runs skip the deduction').count();
+  };
+  t.equal(await skipped(), 1);
+  const body = { employer_id: 'a', reason: 'a test' };
+  t.match(await call({ method: 'PUT', url: '/v1/deductions/d1/employer', body }), { status: 201 });
+  t.equal(await skipped(), 0, 'runs of the assigned employer take it');
 });
 
 t.test('the next page of a list keeps its filters', async (t) => {

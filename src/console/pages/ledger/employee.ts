@@ -54,12 +54,12 @@ export function employeePages({ page }: Console): void {
     const path = links.pathOf('/employees', id);
     const employee = path === null ? null : await dataOrNull(api.perform(getEmployee));
     if (path === null || employee === null) return notFound('employee', id, may);
-    const { employer_id, roster } = employee;
+    const { deductions, roster } = employee;
     // A hidden part must not look like an empty one.
     const hidden = employee.left_out.map(({ part, scope }) => `${plain(part)} (${scope})`).join(' and ');
     const due = await payrollsOfEmployee(visit, employee);
     const body = html`
-      ${employerAdviceFor([{ employer_id, matched: roster.length > 0 }])}
+      ${employerAdviceFor(deductions.data)}
       ${roster.length > 0 && employments(employee.employments, due, today)}
       ${unappliedNotice(employee.unapplied, visit)}
       ${employee.unapplied_notice !== null && html`<p class="problem">${employee.unapplied_notice}.</p>`}
