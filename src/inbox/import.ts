@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { PROBLEMS_MAX, within } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
-import { isSet, toInstant } from '../contract/instant.ts';
+import { dayOf, isSet, toInstant } from '../contract/instant.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { transact } from '../database/transaction.ts';
@@ -102,7 +102,11 @@ export async function importDeductions(
     problems.add(...(await overwriting(db, events, isOwnOnly)));
     if (isOwnOnly) problems.add(...(await ofOthers(db, events, employerId, dayAt(db, now))));
     problems.add(...(await ofTwoEmployers(db, events, dayAt(db, now))));
-    const warned = [...(await nearEmployees(db, some)), ...(await replacedRows(db, events))];
+    const warned = [
+      ...some.flatMap(endWarning),
+      ...(await nearEmployees(db, some)),
+      ...(await replacedRows(db, events)),
+    ];
     warnings.push(...warned.slice(0, PROBLEMS_MAX - warnings.length));
     if (isPreview) {
       const ids = new Set(events.map(({ eventId }) => eventId));
@@ -209,6 +213,13 @@ function repeated(
       ? `is the same as ${before.path}.id: rows of one deduction need created_at`
       : `is required: ${before.path} is of the same employee, line of coverage and taxability. Without IDs, make one row of both`;
   return [{ path: `${path}.id`, rule }];
+}
+
+/** Warns about a deduction that no run takes. */
+function endWarning({ path, fields: { effective_start = '', effective_end = '' } }: GivenRow): Problem[] {
+  const [start, end] = [dayOf(effective_start), dayOf(effective_end)];
+  if (start === null || end === null || end >= start) return [];
+  return [{ path: `${path}.effective_end`, rule: 'is before effective_start: no run takes the deduction' }];
 }
 
 /** Warns about rows of employees whom the roster has under a similar id. Others may be in a census that is yet to come. */

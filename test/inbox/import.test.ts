@@ -69,6 +69,15 @@ test('a file becomes pending events, which the apply loop applies', async (t, { 
   t.match(second?.version, { created_at: '2026-02-01T00:00:00Z', ordered_by: 'created_at', late: 0 });
 });
 
+test('a row that ends before it starts has a warning', async (t, { db }) => {
+  const window = (id: string, effective_end: string) =>
+    row(id, { effective_start: '2026-01-01T05:31:56Z', effective_end });
+  const { warnings } = await importing(db, [window('ded-1', '2026-01-01'), window('ded-2', '1999-12-31')]);
+  t.strictSame(warnings, [
+    { path: 'deductions[1].effective_end', rule: 'is before effective_start: no run takes the deduction' },
+  ]);
+});
+
 test('importing a file again changes nothing, in any format and column order', async (t, { db }) => {
   const rows = [
     row('ded-1', { description: 'a, "b"' }),
