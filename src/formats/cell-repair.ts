@@ -1,8 +1,10 @@
 /** Repairs the cells of one field of a file, by the rules that its schema allows. */
 import { compile } from '../contract/check.ts';
-import { type Meaning, meantFor } from '../contract/meant.ts';
+import { type Meaning, meantFor, periodOfRate } from '../contract/meant.ts';
+import type { Problem } from '../errors.ts';
 import { bareOf } from './csv.ts';
 import { type FileKind, type RepairRule, schemaOf } from './file-format.ts';
+import { periodOfHeader } from './usual-headers.ts';
 import { DAYS_BETWEEN_SYSTEMS } from './workbook/cell-text.ts';
 
 /** Words for no value, in fields whose values are not names. */
@@ -72,5 +74,33 @@ export function cellRepair(
     repaired = read(cell);
     if (remembered.size < REMEMBERED_MAX) remembered.set(cell, repaired);
     return repaired;
+  };
+}
+
+const RATE = /^pay_rate\[\d+\]\.amount$/;
+const OF = { annually: 'a year', hourly: 'an hour' };
+
+/**
+ * Returns a function that returns the problem of a pay rate whose unit, as in `$25.00 /hr` or in the header `Annual Salary`, is not
+ * the period of its row.
+ */
+export function rateChecker(
+  columns: readonly { field: string; index: number }[],
+  names: readonly string[],
+  fields: readonly string[],
+) {
+  const rates = columns.flatMap(({ field, index }) => {
+    if (!RATE.test(field)) return [];
+    const at = fields.indexOf(field.replace(/amount$/, 'period'));
+    return [{ field, index, at, unitOfAll: periodOfHeader(names[index] ?? '') }];
+  });
+  return (cells: readonly string[], values: readonly string[]): Problem | null => {
+    for (const { field, index, at, unitOfAll } of rates) {
+      const cell = cells[index] ?? '';
+      const unit = cell === '' ? null : (periodOfRate(cell) ?? unitOfAll);
+      if (unit !== null && unit !== values[at])
+        return { path: field, rule: `is the pay of ${OF[unit]}, and the period of its row is another one` };
+    }
+    return null;
   };
 }

@@ -7,7 +7,7 @@ import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-fo
 import { createQuestions } from './proposal-questions.ts';
 import { type FormatFinder, type Repairs, storedFormat } from './repair.ts';
 import { NO_ROWS } from './rows.ts';
-import { usualMatch } from './usual-headers.ts';
+import { periodOfHeader, usualMatch } from './usual-headers.ts';
 
 export type Proposal = {
   readonly find: FormatFinder;
@@ -52,9 +52,8 @@ export function proposeFormat(
       const fields = fieldsOf(header, kind, (name) => earlier.get(headerKey(name))?.field);
       const constantsOfHeader = periodIn(fields);
       for (const [name, field] of fields) {
-        // `Employee Cost (Monthly)` next to `Pay Frequency`.
-        if (field === 'period' && field in constantsOfHeader && !earlier.has(headerKey(name)))
-          fields.delete(name);
+        // `Employee Cost (Monthly)` next to `Pay Frequency`, and `Annual Salary` next to `Pay Type`.
+        if (field in constantsOfHeader && !earlier.has(headerKey(name))) fields.delete(name);
       }
       questions.begin(header, fields);
       const columns = [...new Set(header)].flatMap((name) => {
@@ -148,6 +147,9 @@ const WHOLE_NAMES: ReadonlySet<string> = new Set([
   ...['name', 'fullname', 'employeename', 'payrollname', 'workername', 'employee'],
 ]);
 
+/** The rules of a value that another column may have. */
+const LACKS_VALUE = /^(?:must be one of|is required)/;
+
 /** A format to check, with the problems of the file that it leaves. */
 export type Tried = ReturnType<typeof tried>;
 
@@ -166,7 +168,7 @@ export function tried(
   /** Returns the rule of a problem with what the file shows about it. */
   const ruleOf = ({ path, rule }: Problem): string => {
     const field = path.replace(/^\w+\[\d+\]\./, '');
-    const column = rule.startsWith('must be one of') && unread.find((name) => usualMatch(name, [field]));
+    const column = LACKS_VALUE.test(rule) && unread.find((name) => usualMatch(name, [field]) !== null);
     if (typeof column === 'string') return `${rule}. Perhaps the column "${column}" has it`;
     if (ids !== undefined && hasIds === false && path.endsWith('employee_id'))
       return `${rule}: if "${ids}" has IDs, and no names, give it this field`;
@@ -224,11 +226,12 @@ function fieldsOf(
   return fields;
 }
 
-/** Returns the period that the header of pay rates or contributions names. */
+/** Returns the period that the header of pay rates or contributions names. A `Salary` is of a year unless a column states the period. */
 function periodIn(fields: ReadonlyMap<string, string>): Record<string, string> {
-  const [name = ''] = [...fields].find(([, field]) => field === 'pay_rate[0].amount') ?? [];
-  const [contribution = ''] = [...fields].find(([, field]) => field === 'member_contribution') ?? [];
-  if (/month/i.test(contribution)) return { period: 'monthly' };
-  const period = /annual|salary|year/i.test(name) ? 'annually' : /hour/i.test(name) ? 'hourly' : null;
+  const headerOf = (field: string): string => [...fields].find(([, known]) => known === field)?.[0] ?? '';
+  if (/month/i.test(headerOf('member_contribution'))) return { period: 'monthly' };
+  const rate = headerOf('pay_rate[0].amount');
+  const isSalary = /salary/i.test(rate) && !/hour/i.test(rate) && headerOf('pay_rate[0].period') === '';
+  const period = periodOfHeader(rate) ?? (isSalary ? 'annually' : null);
   return period === null ? {} : { 'pay_rate[0].period': period };
 }

@@ -1,9 +1,8 @@
 /** Reads a file through its format: yields rows in the contract's form, and reports every change of a value. */
-import { periodOfRate } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { isAppError } from '../errors.ts';
 import { unreadable, unreadableFor } from './bytes.ts';
-import { cellRepair } from './cell-repair.ts';
+import { cellRepair, rateChecker } from './cell-repair.ts';
 import {
   asWritten,
   bareOf,
@@ -259,7 +258,7 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
   const isLeftOut = leavingOut(format, keys, repairs);
   const isHeaderAgain = headerAgain(record, repairs);
   const fields = [...columns.map(({ field }) => field), ...constants.map(([field]) => field)];
-  const rateProblem = rateChecker(columns, fields);
+  const rateProblem = rateChecker(columns, header.names, fields);
   type Column = (typeof columns)[number];
   /** A row of no employee. */
   const isOther = (cells: readonly string[]): boolean => {
@@ -338,22 +337,6 @@ function columnReader({ header, field, rules }: ReadColumn, { kind, today }: Rea
     return value;
   };
 }
-
-/** Returns a function that returns the problem of a pay rate, such as `$25.00 /hr`, whose unit is not the period of its row. */
-function rateChecker(columns: readonly { field: string; index: number }[], fields: readonly string[]) {
-  const rates = columns.flatMap(({ field, index }) =>
-    RATE.test(field) ? [{ field, index, at: fields.indexOf(field.replace(/amount$/, 'period')) }] : [],
-  );
-  return (cells: readonly string[], values: readonly string[]): Problem | null => {
-    for (const { field, index, at } of rates) {
-      const unit = periodOfRate(cells[index] ?? '');
-      if (unit !== null && unit !== values[at])
-        return { path: field, rule: `is ${unit}, and the period of its row is another one` };
-    }
-    return null;
-  };
-}
-const RATE = /^pay_rate\[\d+\]\.amount$/;
 
 /** Fields whose digits are lost if a spreadsheet shows them as `1.23E+07`. */
 const DIGIT_FIELDS: ReadonlySet<string> = new Set([

@@ -200,3 +200,10 @@ function changesBetween(from: string, to: string): number {
   }
   return row[to.length] as number;
 }
+
+/** Returns the period of pay rates that a header names, such as `Annual Salary`; null if it names none or several. */
+export function periodOfHeader(header: string): 'annually' | 'hourly' | null {
+  const isHourly = /hour/i.test(header);
+  if (/annual|year/i.test(header)) return isHourly ? null : 'annually';
+  return isHourly && !/salar/i.test(header) ? 'hourly' : null;
+}

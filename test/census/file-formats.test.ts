@@ -105,8 +105,8 @@ t.test(
       ],
       [
         'Employee,EE ID,Home Address 1,Home Address 2,Zip/Postal Code,Work State,Mobile,Work Email,Pay Type,Annual Salary',
-        'employee_id,address.line1,address.line2,address.zip_code,phone_number,email,pay_rate[0].period,pay_rate[0].amount',
-        'Employee,Work State',
+        'employee_id,address.line1,address.line2,address.zip_code,phone_number,email,pay_rate[0].amount',
+        'Employee,Work State,Pay Type',
       ],
       [
         'Emp No,First Name,Employee Last Name,SS No.,Rehire Date,Employee Type,Scheduled Weekly Hours,Employee Status',
@@ -115,8 +115,8 @@ t.test(
       ],
       [
         'Employee #,Employee,Birth Date (MM/DD/YYYY),Spouse Birth Date,Worker Category Code,Salary,Annual Salary,Salary/Hourly,Std Hours,Date of Birth (Spouse)',
-        'employee_id,dob,employment_status,pay_rate[0].amount,pay_rate[0].period,hours_worked',
-        'Employee,Spouse Birth Date,Salary,Date of Birth (Spouse)',
+        'employee_id,dob,employment_status,pay_rate[0].amount,hours_worked',
+        'Employee,Spouse Birth Date,Salary,Salary/Hourly,Date of Birth (Spouse)',
       ],
     ];
     for (const [headers, fields, left = ''] of systems) {
@@ -264,6 +264,30 @@ t.test('words for no value are no value, except in names and in what every row n
     repairs.changes.map(({ rule }) => rule).filter((rule) => rule === 'no-value'),
     ['no-value'],
   );
+});
+
+t.test('a header that names the period of pay rates counts, not a column of pay types', async (t) => {
+  const { 'Annual Salary': _, ...vendor } = VENDOR;
+  const salary = { ...VENDOR, 'Pay Type': 'Hourly', 'Hourly Rate': '25.00' };
+  const { employees } = await confirmed(csv([salary]));
+  t.match(employees, [{ pay_rate: [{ amount: '52000', period: 'annually' }] }]);
+  const rate = await confirmed(csv([{ ...vendor, 'Hourly Rate': '25.00', 'Pay Type': 'Salary' }]));
+  t.match(rate.employees, [{ pay_rate: [{ amount: '25.00', period: 'hourly' }] }]);
+  const { format } = await propose(csv([{ ...vendor, 'Rate of Pay': '52,000', 'Pay Type': 'Hourly' }]));
+  const columns = (format as FileFormat).columns.map((column) =>
+    column.header === 'Rate of Pay' ? { ...column, header: 'Annual Rate' } : column,
+  );
+  const stored = { ...(format as FileFormat), columns };
+  t.match(
+    (await read(csv([{ ...vendor, 'Annual Rate': '52,000', 'Pay Type': 'Hourly' }]), stored)).problems,
+    [/pay_rate\[0\]\.amount: is the pay of a year, and the period of its row is another one \(line 2\)$/],
+  );
+});
+
+t.test('the problem of an empty cell names a column that is not read and may have the value', async (t) => {
+  const row = { ...VENDOR, Email: '', 'Work Email': 'ana@example.org' };
+  const { problems } = await propose(csv([row]));
+  t.match(problems, [{ path: 'employees[0].email', rule: /Perhaps the column "Work Email" has it$/ }]);
 });
 
 t.test('a change that nobody confirmed, a new header and a missing one refuse the file', async (t) => {
