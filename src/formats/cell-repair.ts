@@ -1,6 +1,6 @@
 /** Repairs the cells of one field of a file, by the rules that its schema allows. */
 import { compile } from '../contract/check.ts';
-import { type Meaning, meantFor, periodOfRate } from '../contract/meant.ts';
+import { type Meaning, meantDate, meantFor, periodOfRate } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 import { bareOf } from './csv.ts';
 import { type FileKind, type RepairRule, schemaOf } from './file-format.ts';
@@ -25,6 +25,13 @@ const TEXT_MARK = /^="([^"]*)"$|^['’](?=\d+$)/;
 
 /** An empty date, as databases and spreadsheets write it. */
 const NO_DATE = /^(?:0{1,4}([/.-])0{1,2}\1(?:0{4}|0{1,2})|0|0?1\/0?0\/1900)$/;
+
+/** The fields whose date ends something, and the dates that databases write for no end: `1900-01-01`, `9999-12-31`. */
+const END_FIELDS: ReadonlySet<string> = new Set(['termination_date', 'effective_end']);
+const isNoEnd = (written: string): boolean => {
+  const date = meantDate(written);
+  return date !== null && (date <= '1900-01-01' || date >= '2200-01-01');
+};
 
 /** The contract accepts these in any form, so an accepted text may have lost its zeros. */
 const ALWAYS_READ: ReadonlySet<unknown> = new Set<Meaning>(['ssn', 'zip', 'phone']);
@@ -51,6 +58,7 @@ export function cellRepair(
     const bare = bareOf(bareOf(cell).replace(TEXT_MARK, '$1'));
     const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
     if (!hasMeaning || checker === null) return written;
+    if (END_FIELDS.has(field) && isNoEnd(bare)) return { value: '', rule: 'no-value' };
     if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
     // Otherwise, the rule `ssn` adds zeros at the front.
     if (meant === 'ssn' && NO_SSN.test(bare)) return { value: '', rule: 'no-value' };

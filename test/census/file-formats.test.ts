@@ -266,6 +266,17 @@ t.test('words for no value are no value, except in names and in what every row n
   );
 });
 
+t.test('dates that databases write for no end are no termination', async (t) => {
+  const ends = ['1/1/1900', '0001-01-01', '12/31/9999', '4712-12-31', '2026-06-30'];
+  const { employees } = await confirmed(
+    csv(ends.map((end) => ({ ...VENDOR, 'Emp #': end, Terminated: end }))),
+  );
+  t.strictSame(
+    employees.map(({ termination_date }) => termination_date),
+    [undefined, undefined, undefined, undefined, '2026-06-30'],
+  );
+});
+
 t.test('a header that names the period of pay rates counts, not a column of pay types', async (t) => {
   const { 'Annual Salary': _, ...vendor } = VENDOR;
   const salary = { ...VENDOR, 'Pay Type': 'Hourly', 'Hourly Rate': '25.00' };
