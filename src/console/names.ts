@@ -1,6 +1,7 @@
 /** Names beside the ids of a page: looked up once, for all ids that the page shows. */
 import { lookUpNames, NAMES_AT_ONCE } from '../api/operations/names.ts';
 import type { Scope } from '../security/scopes.ts';
+import { distinctNames } from './elements/format.ts';
 import { markedIn, type Of } from './elements/links.ts';
 import { type Content, html } from './html.ts';
 import type { Api } from './performing.ts';
@@ -25,12 +26,13 @@ export async function showNames<P extends Content>(
     ),
     employer: new Map(employers.map(({ employer_id, legal_name }) => [employer_id, legal_name])),
   };
+  const alone = { employee: distinctNames(names.employee), employer: distinctNames(names.employer) };
   for (const [element, { of, id, isAlone }] of elements) {
     const name = names[of].get(id);
     if (name === undefined) continue;
     const props = element.props as { class?: string; children: unknown };
     if (isAlone) {
-      props.children = name;
+      props.children = alone[of].get(id);
       continue;
     }
     props.class = 'named';

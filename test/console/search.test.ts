@@ -7,12 +7,14 @@ import { assertAccessible, openConsole } from './stage.ts';
 
 t.test('a person is found by name with the keyboard alone, and the text is in no address', async (t) => {
   const { call, opened, logged } = await openConsole(t);
-  const people = [
-    { ...employee, employee_id: 'e-1', first_name: 'Zoë', last_name: 'Łukasz' },
-    { ...employee, employee_id: 'e-2', first_name: 'Zora', last_name: 'Lunt' },
-  ];
-  const body = { ...census, employees: people };
-  t.equal((await call({ method: 'PUT', url: '/v1/employers/acme/census', body })).status, 200);
+  const people = {
+    acme: { ...employee, employee_id: 'e-1', first_name: 'Zoë', last_name: 'Łukasz' },
+    birch: { ...employee, employee_id: 'e-2', first_name: 'Zora', last_name: 'Lunt' },
+  };
+  for (const [employerId, person] of Object.entries(people)) {
+    const url = `/v1/employers/${employerId}/census`;
+    t.equal((await call({ method: 'PUT', url, body: { ...census, employees: [person] } })).status, 200);
+  }
   const page = await opened('/help');
   const addresses: string[] = [];
   page.on('request', (request) => addresses.push(request.url()));
@@ -20,10 +22,8 @@ t.test('a person is found by name with the keyboard alone, and the text is in no
   await page.keyboard.type('zo lu');
   const found = page.locator('#found');
   await found.getByText('Zoë Łukasz').waitFor();
-  t.strictSame(await found.getByRole('link').allTextContents(), [
-    'Zoë Łukasz e-1, Acme',
-    'Zora Lunt e-2, Acme',
-  ]);
+  const links = ['Zoë Łukasz e-1, Acme (acme)', 'Zora Lunt e-2, Acme (birch)'];
+  t.strictSame(await found.getByRole('link').allTextContents(), links, 'both employers have one legal name');
   await assertAccessible(t, page, 'search');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Escape');

@@ -168,3 +168,10 @@ export function age(text: string, now: Date): string {
   const long = `${Math.floor(Math.abs(ms) / unit.ms)} ${unit.name}`;
   return ms < 0 ? `in ${long}` : `${long} ago`;
 }
+
+/** Returns names by id, with the ids of those that several have. */
+export function distinctNames(names: ReadonlyMap<string, string>): Map<string, string> {
+  const counts = new Map<string, number>();
+  for (const name of names.values()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map([...names].map(([id, name]) => [id, counts.get(name) === 1 ? name : `${name} (${id})`]));
+}

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 import type { Operation } from '../../api/operation.ts';
 import { lookUpNames, NAMES_AT_ONCE } from '../../api/operations/names.ts';
 import type { Choice } from '../elements/fields.ts';
+import { distinctNames } from '../elements/format.ts';
 import { address, named } from '../elements/links.ts';
 import { EMPLOYEE_FILTER, type Filter, filterForm, filtersIn, PAGE_ROWS, pager } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
@@ -20,22 +21,18 @@ export async function employersOf(visit: Visit): Promise<string[]> {
   return [...new Set(payrolls.map(({ employer_id }) => employer_id))].sort();
 }
 
-/** Returns employers as choices by legal name. Two with the same name have their IDs, too. */
+/** Returns employers as choices by legal name. */
 export async function employerChoices(
   { api, may }: Visit,
   employer_ids: readonly string[],
 ): Promise<Choice[]> {
   const body = { employee_ids: [], employer_ids };
   const { employers } = may('names:read') ? await api.perform(lookUpNames, { body }) : { employers: [] };
-  const ids = Map.groupBy(employers, ({ legal_name }) => legal_name);
-  const names = new Map(employers.map(({ employer_id, legal_name }) => [employer_id, legal_name]));
-  const labelOf = (id: string) => {
-    const name = names.get(id);
-    if (name === undefined) return id;
-    return ids.get(name)?.length === 1 ? name : `${name} (${id})`;
-  };
+  const names = distinctNames(
+    new Map(employers.map(({ employer_id, legal_name }) => [employer_id, legal_name])),
+  );
   return employer_ids
-    .map((value) => ({ value, label: labelOf(value) }))
+    .map((value) => ({ value, label: names.get(value) ?? value }))
     .sort((a, b) => a.label.localeCompare(b.label, 'en'));
 }
 
