@@ -57,6 +57,7 @@ t.test('a cell is read as the text that it means', async (t) => {
     [{ xml: '><v>123456789012345</v></c>' }, '123456789012345'],
     // More digits than a spreadsheet keeps: refused where digits matter.
     [{ xml: '><v>1.23456789012345E+18</v></c>' }, '1.23456789012345E+18'],
+    [{ xml: '><v>4111111111111110</v></c>' }, '4.11111111111111E+15'],
     [{ xml: '><v>5.0000000000000001E-3</v></c>' }, '0.005'],
     [styled(1, 29_316), '1980-04-05'],
     [styled(5, 29_316), '1980-04-05'],

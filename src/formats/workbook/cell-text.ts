@@ -39,7 +39,7 @@ export function numberText(
   const number = Number(written);
   if (!/^[-+]?(?:\d|\.\d)/.test(written) || !Number.isFinite(number)) return null;
   if (isDate) return dateText(number, is1904);
-  const text = /^-?\d+$/.test(written) ? written : decimal(number);
+  const text = /^-?\d{1,15}$/.test(written) ? written : decimal(number);
   return zeros !== null && /^\d+$/.test(text) ? withZeros(text, zeros) : text;
 }
 
