@@ -177,11 +177,13 @@ export function totalIn(cell: string): string | null {
   return TOTAL.exec(bareOf(cell))?.[0] ?? null;
 }
 
-/** Reports whether one cell names a total, others are empty, and the rest are numbers. `columns`: of the header. */
+/** Reports whether one cell names a total, and the rest are numbers or, if it is not the first, empty. `columns`: of the header. */
 export function isTotal(cells: readonly string[], columns: number): boolean {
   const filled = cells.filter((cell) => cell !== '');
   const texts = filled.filter((cell) => /\p{L}/u.test(cell));
-  return texts.length === 1 && filled.length < columns && totalIn(texts[0] as string) !== null;
+  const [text] = texts;
+  if (text === undefined || texts.length > 1 || totalIn(text) === null) return false;
+  return filled.length < columns || text === cells[0];
 }
 
 const NONE: readonly Problem[] = [];

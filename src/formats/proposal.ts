@@ -75,10 +75,10 @@ export function proposeFormat(
       // Two columns of one name are refused when the file is read through the format.
       return storedFormat(format, kind).formatFor(header);
     },
-    foundTotal: (header, text) => noteValue(totals, header, `${totalIn(text)}*`),
+    foundTotal: (header, text) => noteValue(totals, header, beginningOf(text, totalIn(text) ?? text)),
     isNote(header, text) {
       const [words] = NOTE.exec(text) ?? [];
-      if (words !== undefined) noteValue(notes, header, `${words}*`);
+      if (words !== undefined) noteValue(notes, header, beginningOf(text, words));
       return words !== undefined;
     },
     isDependent(header, text) {
@@ -134,6 +134,13 @@ const RELATIONSHIPS: ReadonlySet<string> = new Set([
 ]);
 const DEPENDENT =
   /^(?:spouse|husband|wife|child|son|daughter|step|dependent|domesticpartner|partner|exspouse|(?:sp|ch|dp|dep)$)/;
+
+/** Returns a value that leaves out a row whose text begins with words: `Count:*`, because `Count*` leaves out Ms. Countryman. */
+function beginningOf(text: string, words: string): string {
+  if (/[: ]$/.test(words)) return `${words}*`;
+  const next = bareOf(text).slice(words.length, words.length + 1);
+  return next === '' ? words : `${words}${next}*`;
+}
 
 function noteValue(values: Map<string, Set<string>>, header: string, value: string): void {
   values.set(header, (values.get(header) ?? new Set()).add(value));

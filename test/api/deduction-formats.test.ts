@@ -74,7 +74,7 @@ test("payroll's list of deductions is proposed, confirmed and imported without e
     ['id', 'employee_id', 'payroll_code', 'member_contribution', 'effective_end'],
   );
   t.strictSame(format.leave_out, [
-    { header: 'Deduction ID', values: ['Totals*'], reason: 'Totals' },
+    { header: 'Deduction ID', values: ['Totals:*'], reason: 'Totals' },
     { header: 'Deduction Code', values: ['401K'], reason: 'Codes outside the integration' },
   ]);
   const replaced = /is a missing column, which a constant of the file format can replace$/;

@@ -322,11 +322,27 @@ t.test('a change that nobody confirmed, a new header and a missing one refuse th
   t.strictSame(blanks.problems, [], 'blanks and case of a header make no difference');
 });
 
+t.test('a total or a note leaves out nobody whose name begins with its words', async (t) => {
+  const columns = ['Last Name', ...Object.keys(VENDOR).filter((header) => header !== 'Last Name')];
+  const rowOf = (values: Row) => Object.fromEntries(columns.map((name) => [name, values[name] ?? '']));
+  const people = ['Countryman', 'San Antonio-Ruiz'].map((name) => ({ 'Emp #': name, 'Last Name': name }));
+  const content = csv([
+    ...people.map((person) => rowOf({ ...VENDOR, ...person })),
+    ...['Count: 2', 'San Antonio', 'Page 1 of 2'].map((text) => rowOf({ 'Last Name': text })),
+  ]);
+  const { employees, repairs, problems } = await confirmed(content);
+  t.strictSame(
+    employees.map(({ last_name }) => last_name),
+    ['Countryman', 'San Antonio-Ruiz'],
+  );
+  t.strictSame([problems, repairs.left_out.map(({ rows }) => rows)], [[], [1, 2]]);
+});
+
 t.test('rows are left out as the format states, and totals are proposed for it', async (t) => {
   const total = Object.fromEntries(Object.keys(VENDOR).map((header) => [header, '']));
   const content = csv([VENDOR, { ...total, 'Emp #': 'Totals:', 'Annual Salary': '52,000' }]);
   const { format } = await propose(content);
-  t.strictSame(format?.leave_out, [{ header: 'Emp #', values: ['Totals*'], reason: 'Totals' }]);
+  t.strictSame(format?.leave_out, [{ header: 'Emp #', values: ['Totals:*'], reason: 'Totals' }]);
   const { employees, repairs, problems } = await confirmed(content);
   t.strictSame([employees.length, problems, repairs.left_out], [1, [], [{ reason: 'Totals', rows: 1 }]]);
   const dropped = {

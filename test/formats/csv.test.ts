@@ -204,6 +204,13 @@ const SAVED: Record<
     },
     { problem: 'ROW: looks like a total: delete the row (line 3)' },
   ],
+  'a total without an empty cell': [
+    (csv) => {
+      const cells = csv.slice(0, csv.indexOf('\n')).split(',').length;
+      return csv.replace(/[^\n]*\n$/, `Total${',12.00'.repeat(cells - 1)}\n`);
+    },
+    { problem: 'ROW: looks like a total: delete the row (line 3)' },
+  ],
   'a blank at the end of an id': [
     (csv) => csv.replace('e-last', 'e-last '),
     { problem: 'ROW.employee_id: must not begin or end with a blank (line 3); did you mean e-last?' },
