@@ -99,9 +99,13 @@ export async function importDeductions(
       checked.update(event.eventId);
       problems.add(...repeated(first, event));
     }
-    problems.add(...(await overwriting(db, events, isOwnOnly)));
-    if (isOwnOnly) problems.add(...(await ofOthers(db, events, employerId, dayAt(db, now))));
-    problems.add(...(await ofTwoEmployers(db, events, dayAt(db, now))));
+    const today = dayAt(db, now);
+    const foreign = isOwnOnly ? await ofOthers(db, events, employerId, today) : new Map<RowEvent, Problem>();
+    problems.add(...foreign.values());
+    // A further problem of these rows would show what another employer has.
+    const own = events.filter((event) => !foreign.has(event));
+    problems.add(...(await overwriting(db, own, isOwnOnly)));
+    problems.add(...(await ofTwoEmployers(db, own, today)));
     const warned = [
       ...some.flatMap(endWarning),
       ...(await nearEmployees(db, some)),
@@ -259,28 +263,30 @@ async function ofTwoEmployers(db: Db, events: readonly RowEvent[], today: string
   });
 }
 
-/** Rejects rows of another employer's employees, and rows with the ID of another employee's deduction. */
+/** Returns the problems of rows of another employer's employees, and of rows with the ID of another employee's deduction. */
 async function ofOthers(
   db: Db,
   events: readonly RowEvent[],
   employerId: string | undefined,
   today: string,
-): Promise<Problem[]> {
+): Promise<Map<RowEvent, Problem>> {
   const roster = await rosterOf(db, [...new Set(events.map(({ employeeId }) => employeeId))]);
   const ids = events.map(({ deductionId }) => deductionId);
   const known = await latestVersions(db, ids)
     .select(['deductions.deduction_id', 'deduction_versions.employee_id'])
     .execute();
   const owners = new Map(known.map(({ deduction_id, employee_id }) => [deduction_id, employee_id]));
-  return events.flatMap(({ path, deductionId, employeeId }): Problem[] => {
+  const problems = new Map<RowEvent, Problem>();
+  for (const event of events) {
+    const { path, deductionId, employeeId } = event;
     const [employer, ...others] = employersOn(employmentsOf(roster.get(employeeId) ?? []), today);
-    if (employer !== employerId || others.length > 0)
-      return [{ path: `${path}.employee_id`, rule: NOT_EMPLOYED }];
     const owner = owners.get(deductionId) ?? employeeId;
-    return owner === employeeId
-      ? []
-      : [{ path: `${path}.id`, rule: 'is the ID of a deduction of another employee' }];
-  });
+    if (employer !== employerId || others.length > 0)
+      problems.set(event, { path: `${path}.employee_id`, rule: NOT_EMPLOYED });
+    else if (owner !== employeeId)
+      problems.set(event, { path: `${path}.id`, rule: 'is the ID of a deduction of another employee' });
+  }
+  return problems;
 }
 
 const NOT_EMPLOYED =

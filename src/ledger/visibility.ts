@@ -7,7 +7,7 @@ import type { Problem } from '../errors.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employersOn, employmentsOf, isActiveFrom, type RosterFact } from './employment.ts';
 import type { Version } from './fold.ts';
-import { createRosterReader, type Roster, rosterOf } from './roster.ts';
+import { createRosterReader, deductionsKnownAt, type Roster, rosterOf } from './roster.ts';
 
 /** A caller limited to employers. `today` is a day of the time zone. */
 export type Viewer = { readonly employers: readonly string[]; readonly today: string };
@@ -105,18 +105,54 @@ export async function withHidden<F extends { deduction_id: string; employee_id: 
 export async function visibleEvents(
   db: Db,
   eventIds: readonly string[],
-  { employers }: Viewer,
+  viewer: Viewer,
 ): Promise<Set<string>> {
-  if (eventIds.length === 0) return new Set();
+  const visible = await visibleWhenReceived(db, 'event_id', eventIds, viewer);
+  return new Set(visible.map(({ event_id }) => event_id));
+}
+
+/** Returns the versions, of events or of deductions, that a limited caller saw on the day of their receipt. */
+async function visibleWhenReceived(
+  db: Db,
+  column: 'event_id' | 'deduction_id',
+  ids: readonly string[],
+  { employers }: Viewer,
+) {
+  if (ids.length === 0) return [];
   const versions = await db
     .selectFrom('deduction_versions')
     .select(['event_id', 'deduction_id', 'employee_id', 'recorded_at'])
-    .where(isOneOf(db, 'event_id', eventIds))
+    .where(isOneOf(db, column, ids))
     .execute();
   const readRoster = createRosterReader(db);
-  const visible = new Set<string>();
+  const visible: typeof versions = [];
   for (const [today, received] of Map.groupBy(versions, ({ recorded_at }) => dayAt(db, recorded_at)))
-    for (const { event_id } of await visibleVersions(db, received, { employers, today }, readRoster))
-      visible.add(event_id);
+    visible.push(...(await visibleVersions(db, received, { employers, today }, readRoster)));
   return visible;
+}
+
+/**
+ * Returns what `deductionsKnownAt` does. A limited caller knows only the deductions that it sees or saw when they were received,
+ * and those that were ever assigned to its employers.
+ */
+export async function deductionsKnownTo(
+  viewer: Viewer | null,
+  db: Db,
+  employerId: string,
+  ids: readonly string[],
+): Promise<Map<string, Set<string>>> {
+  const known = await deductionsKnownAt(db, employerId, ids);
+  if (viewer === null) return known;
+  const named = [...known].flatMap(([deduction_id, employees]) =>
+    [...employees].map((employee_id) => ({ deduction_id, employee_id })),
+  );
+  const seen = [
+    ...(await visibleVersions(db, named, viewer)),
+    ...(await visibleWhenReceived(db, 'deduction_id', [...known.keys()], viewer)),
+    ...[...(await assignmentsOf(db, [...known.keys()])).values()]
+      .flat()
+      .filter(({ employer_id }) => viewer.employers.includes(employer_id)),
+  ];
+  const ofViewer = new Set(seen.map(({ deduction_id }) => deduction_id));
+  return new Map([...known].filter(([id]) => ofViewer.has(id)));
 }

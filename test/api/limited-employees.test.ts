@@ -6,14 +6,14 @@ import { recordFacts } from '../../src/ledger/roster.ts';
 import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { eraseReason } from '../../src/security/reasons.ts';
-import { newHire } from '../contract/samples.ts';
+import { deduction, newHire } from '../contract/samples.ts';
 import { ACTING } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, EMPLOYER, setPolicy } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { RUNS, startPayroll } from './payroll-stage.ts';
+import { OPENING, RUNS, startPayroll } from './payroll-stage.ts';
 
 const OTHER = 'globex';
 
@@ -233,7 +233,54 @@ onEitherEngine('after a move, lines of the runs of the first employer still show
   const { data } = (await as(EMPLOYER).get(`${RUNS}/late/lines`)).json;
   t.match(data, [{ deduction_id: 'ded-m' }]);
   t.equal((await as(EMPLOYER).get(DEDUCTION)).status, 404);
+  const named = {
+    kind: 'off_cycle',
+    employee_ids: ['mover'],
+    final_checks: ['mover'],
+    deductions: ['ded-m'],
+  };
+  const preview = await as(EMPLOYER).post(`${RUNS}/preview`, bodyOn('2026-07-17', named));
+  t.equal(preview.status, 200, 'its final check may name the deduction');
 });
+
+onEitherEngine(
+  'a deduction that another employer takes is as unknown to a limited token as any',
+  async (t) => {
+    const { at, as, call, elect, hire } = await startMoving(t);
+    await hire(EMPLOYER, '2026-07-01');
+    await hire(OTHER, '2026-07-01');
+    await elect('10.00');
+    at('2026-07-02');
+    const body = { employer_id: EMPLOYER, reason: 'a test' };
+    await call({ method: 'PUT', url: `${DEDUCTION}/employer`, body });
+    const naming = (employer: string, id: string) => ({
+      [`${RUNS}/preview`]: {
+        ...bodyOn('2026-07-17', { kind: 'off_cycle', employee_ids: ['mover'], deductions: [id, 'none'] }),
+        employer_id: employer,
+      },
+      [`/v1/employers/${employer}/opening-items`]: {
+        items: [{ ...OPENING, employee_id: 'mover', deduction_id: id }],
+      },
+      [`/v1/deductions/import?employer_id=${employer}`]: {
+        deductions: [{ ...deduction, id, employee_id: 'mover' }],
+      },
+    });
+    const unknown = Object.entries(naming(OTHER, 'ded-u'));
+    for (const [index, [url, body]] of Object.entries(naming(OTHER, 'ded-m')).entries()) {
+      const hidden = await as(OTHER).post(url, body);
+      t.equal(hidden.status, 422, url);
+      const refusal = (await as(OTHER).post(url, unknown[index]?.[1] as object)).text;
+      t.equal(hidden.text.replaceAll('ded-m', 'ded-u'), refusal, url);
+    }
+    const [[previewUrl, run], [openingUrl, items]] = Object.entries(naming(EMPLOYER, 'ded-m')) as [
+      [string, object],
+      [string, object],
+    ];
+    const { json } = await as(EMPLOYER).post(previewUrl, run);
+    t.match(json.errors[0].rule, /unknown: none$/, 'the employer that takes it knows it');
+    t.equal((await as(EMPLOYER).post(openingUrl, items)).status, 201);
+  },
+);
 
 onEitherEngine('of an employee with two employers, a token sees what is assigned to its own', async (t) => {
   const { at, as, call, elect, hire, amounts, put, tokens } = await startMoving(t);

@@ -243,8 +243,10 @@ export const createOpeningItems = operation({
   rows: OPENING_COLUMNS,
   response: { 200: OpeningItems, 201: OpeningItems },
   refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
-  async run(call, { db, now }) {
-    const result = await bringOpeningItems(db, call.params.employer_id, call.body(), actingIn(call, now()));
+  async run(call, parts) {
+    const { db, now } = parts;
+    const [acting, viewer] = [actingIn(call, now()), viewerOf(call, parts)];
+    const result = await bringOpeningItems(db, call.params.employer_id, call.body(), acting, viewer);
     return result.created.length === 0 ? result : created(result);
   },
   logs: ({ params }, { created: { length } }) =>

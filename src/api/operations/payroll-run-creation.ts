@@ -15,7 +15,7 @@ import {
 } from '../../payroll/lifecycle/run-view.ts';
 import { type RequestedRun, RunBody, runOf } from '../../payroll/records/body.ts';
 import { actingIn } from '../auth.ts';
-import { assertOwnEmployer, lineSightOf } from '../employers.ts';
+import { assertOwnEmployer, lineSightOf, viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
 import type { Refusal } from '../problem.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
@@ -63,11 +63,18 @@ export const putPayrollRun = operation({
   bodyLimit: RUN_BYTES_MAX,
   isBodyUnchecked: true,
   runWork: 'put',
-  async run(call, { db, now, runReviews }) {
+  async run(call, parts) {
     const run = runIn(call.body);
     assertOwnEmployer(call, run.employer_id);
-    const acting = actingIn(call, now());
-    const { outcome, view, stored } = await beginRun(db, call.params.run_id, run, acting, runReviews.first());
+    const { db, now, runReviews } = parts;
+    const { outcome, view, stored } = await beginRun(
+      db,
+      call.params.run_id,
+      run,
+      actingIn(call, now()),
+      runReviews.first(),
+      viewerOf(call, parts),
+    );
     return made(outcome, await viewStoredRun(db, view, stored), etagHeader(view.etag));
   },
   logs: (_call, run) => createdLine(run),
@@ -118,7 +125,7 @@ export const previewPayrollRun = operation({
   async run(call, parts) {
     const requested = runIn(call.body);
     assertOwnEmployer(call, requested.employer_id);
-    const { view, lines } = await previewWithLines(parts.db, requested);
+    const { view, lines } = await previewWithLines(parts.db, requested, viewerOf(call, parts));
     return viewPreview(parts.db, view, lines, lineSightOf(call, parts));
   },
 });

@@ -3,7 +3,8 @@ import type { Db } from '../../database/tables.ts';
 import { confirmDurable, transact } from '../../database/transaction.ts';
 import { firstIds, type Problem } from '../../errors.ts';
 import { nearIds } from '../../ledger/near-ids.ts';
-import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
+import { employeesKnownAt } from '../../ledger/roster.ts';
+import { deductionsKnownTo, type Viewer } from '../../ledger/visibility.ts';
 import type { Acting } from '../../security/audit.ts';
 import { type LineRecord, lineRecord } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
@@ -30,17 +31,21 @@ export type FirstReview = {
 
 const NOT_KEPT: FirstReview = { onPage() {}, created() {} };
 
-/** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED or CONFLICT. */
+/**
+ * Stores a run if it can be computed. The same body under the same id is `same`, in any state. `viewer`: a caller limited to
+ * employers, or null. Throws RUN_REFUSED or CONFLICT.
+ */
 export async function beginRun(
   db: Db,
   runId: string,
   run: RequestedRun,
   acting: Acting,
   review: FirstReview = NOT_KEPT,
+  viewer: Viewer | null = null,
 ): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
-    const made = await computeInTurn(run.employer_id, () => makeRun(db, runId, run, acting, review));
+    const made = await computeInTurn(run.employer_id, () => makeRun(db, runId, run, acting, review, viewer));
     if (made.isNew) return { outcome: 'created', view: viewComputed(made.computed), stored: made.stored };
     // Another caller created the run while this one was computed.
     known = made.stored;
@@ -51,9 +56,16 @@ export async function beginRun(
 }
 
 /** Computes and stores a run in one turn: if hundreds of runs were stored at once, the last would wait too long for the lock. */
-async function makeRun(db: Db, runId: string, run: RequestedRun, acting: Acting, review: FirstReview) {
+async function makeRun(
+  db: Db,
+  runId: string,
+  run: RequestedRun,
+  acting: Acting,
+  review: FirstReview,
+  viewer: Viewer | null,
+) {
   const before = await readDataState(db);
-  const computed = await computeKnown(db, runId, run, review.onPage);
+  const computed = await computeKnown(db, runId, run, review.onPage, viewer);
   const { isNew, stored, after } = await transact(db, async (trx) => ({
     isNew: await putRun(trx, runId, run, acting),
     stored: await storedRun(trx, runId),
@@ -71,13 +83,14 @@ export const PREVIEWED_LINES = 500;
 export async function previewWithLines(
   db: Db,
   run: RequestedRun,
+  viewer: Viewer | null = null,
 ): Promise<{ view: RunView; lines: LineRecord[] | null }> {
   const lines: LineRecord[] | null = run.employee_ids === null ? null : [];
   const onPage: OnPage = (page) => {
     if (lines !== null && lines.length < PREVIEWED_LINES)
       lines.push(...page.flatMap((computed) => computed.lines.map(lineRecord)));
   };
-  const computed = await computeInTurn(run.employer_id, () => computeKnown(db, null, run, onPage));
+  const computed = await computeInTurn(run.employer_id, () => computeKnown(db, null, run, onPage, viewer));
   return { view: viewComputed(computed), lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
 
@@ -87,12 +100,13 @@ async function computeKnown(
   runId: string | null,
   run: RequestedRun,
   onPage: OnPage,
+  viewer: Viewer | null,
 ): Promise<ComputedRun> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
     const rule = 'is unknown: check the ID, or stage its census first';
     throw runRefused({ path: 'employer_id', rule });
   }
-  const unknown = await unknownIds(db, run);
+  const unknown = await unknownIds(db, run, viewer);
   if (unknown.length > 0) throw runRefused(...unknown);
   const wrongChecks = await finalCheckProblems(db, run);
   const namedItems = createItemCheck(run.items ?? []);
@@ -114,6 +128,7 @@ const NAMED = 20;
 async function unknownIds(
   db: Db,
   { employer_id, employee_ids, final_checks, deductions }: RequestedRun,
+  viewer: Viewer | null,
 ): Promise<Problem[]> {
   const named = [...new Set([...(employee_ids ?? []), ...final_checks])];
   const employees = await employeesKnownAt(db, employer_id, named);
@@ -123,7 +138,7 @@ async function unknownIds(
     {
       path: 'deductions',
       ids: deductions ?? [],
-      known: await deductionsKnownAt(db, employer_id, deductions ?? []),
+      known: await deductionsKnownTo(viewer, db, employer_id, deductions ?? []),
     },
   ];
   const unknown = lists.map(({ path, ids, known }) => ({ path, ids: ids.filter((id) => !known.has(id)) }));

@@ -17,7 +17,8 @@ import {
   readableRows,
 } from '../../formats/rows.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
-import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
+import { employeesKnownAt } from '../../ledger/roster.ts';
+import { deductionsKnownTo, type Viewer } from '../../ledger/visibility.ts';
 import { AMOUNT_RULE, parseAmount } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
 import { type OpeningItem, putOpeningItems } from '../facts/opening-items.ts';
@@ -66,14 +67,15 @@ export const OpeningItems = component(
 export const OPENING_ITEMS_MAX = 5_000;
 
 /**
- * Stores opening items of an employer. Items that are already stored with the same content change nothing. Throws ROWS_REFUSED or
- * CONFLICT.
+ * Stores opening items of an employer. Items that are already stored with the same content change nothing. `viewer`: a caller
+ * limited to employers, or null. Throws ROWS_REFUSED or CONFLICT.
  */
 export async function bringOpeningItems(
   db: Db,
   employerId: string,
   rows: Rows,
   acting: Acting,
+  viewer: Viewer | null = null,
 ): Promise<Static<typeof OpeningItems>> {
   const problems = createProblems();
   const today = dayAt(db, acting.now);
@@ -87,7 +89,7 @@ export async function bringOpeningItems(
     problems.add({ path: 'items', rule: `must have at most ${OPENING_ITEMS_MAX} elements` });
     break;
   }
-  await addUnknown(db, employerId, items, problems);
+  await addUnknown(db, employerId, items, problems, viewer);
   problems.assertNone();
   const openings = items.map(({ item }) => item);
   const created = await transact(db, (trx) => putOpeningItems(trx, employerId, openings, acting));
@@ -143,6 +145,7 @@ async function addUnknown(
   employerId: string,
   items: readonly { path: string; item: OpeningItem }[],
   problems: Problems,
+  viewer: Viewer | null,
 ): Promise<void> {
   const employees = await employeesKnownAt(
     db,
@@ -150,7 +153,7 @@ async function addUnknown(
     items.map(({ item }) => item.employee_id),
   );
   const deductionIds = items.flatMap(({ item }) => item.deduction_id ?? []);
-  const deductions = await deductionsKnownAt(db, employerId, deductionIds);
+  const deductions = await deductionsKnownTo(viewer, db, employerId, deductionIds);
   const unknown = items.map(({ item }) => item.employee_id).filter((id) => !employees.has(id));
   const near = await nearIds(db, unknown, [employerId]);
   const seen = new Set<string>();
