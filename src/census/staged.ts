@@ -29,7 +29,6 @@ export function chunkPlace(censusId: string, chunk: number): Place {
 export const ENCRYPTED_CHUNKS: EncryptedColumn = {
   table: 'census_chunks',
   column: 'ciphertext',
-  key: ['census_id', 'chunk'],
   also: [],
   placeOf: ({ census_id, chunk }) => chunkPlace(String(census_id), Number(chunk)),
   rowsAtOnce: 20,

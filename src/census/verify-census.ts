@@ -35,8 +35,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
 /** Checks censuses against the audit records of their staging: the last one that an employer staged is its current census. */
 async function verifyStagings(db: Db, on: Verifying): Promise<void> {
   const columns = sql`census_id, employer_id, state, employee_count`;
-  const key = ['census_id'];
-  for await (const rows of pagesByKey<StagedRow>(db, 'staged_censuses', key, columns, ROWS_AT_ONCE)) {
+  for await (const rows of pagesByKey<StagedRow>(db, 'staged_censuses', columns, ROWS_AT_ONCE)) {
     const ids = rows.map(({ census_id }) => census_id);
     const records = await recordsOfResources(db, ['census.stage'], ids);
     for (const { census_id, employer_id, state, employee_count } of rows) {
@@ -169,11 +168,10 @@ function pageOf(db: Db, after: string) {
 
 /** Checks that an applied event reported each completion. */
 export async function verifyCompletions(db: Db, eventsById: EventsById, on: Verifying): Promise<void> {
-  const [key, columns] = [['event_id'], sql`event_id`];
+  const columns = sql`event_id`;
   for await (const rows of pagesByKey<{ event_id: string }>(
     db,
     'census_completions',
-    key,
     columns,
     ROWS_AT_ONCE,
   )) {

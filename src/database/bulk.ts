@@ -4,6 +4,7 @@
  */
 import { CompiledQuery, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { type Engine, engineOf } from './engine.ts';
+import { KEYS, type KeyedTable } from './keys.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
 /** Returns the condition that `column` is one of the values, which are one parameter. */
@@ -118,15 +119,15 @@ export type AnyRow = Readonly<Record<string, unknown>>;
 
 /**
  * Yields the rows of a table that meet `condition`, by default all, in the order of its key, at most `size` at once. Each page
- * is a short statement.
+ * is a short statement. `selected` has the key.
  */
 export async function* pagesByKey<Row extends AnyRow>(
   db: Db | Trx,
-  table: keyof Tables & string,
-  key: readonly string[],
+  table: KeyedTable,
   selected: RawBuilder<unknown>,
   size: number,
   condition: RawBuilder<unknown> = sql`true`,
+  key: readonly string[] = KEYS[table],
 ): AsyncGenerator<Row[]> {
   const order = sql.join(key.map((name) => sql.ref(name)));
   let after = sql`true`;

@@ -7,7 +7,6 @@ import { lockLedger, moveLedger } from './position.ts';
 
 export const ASSIGNMENT: Fact<'deduction_assignments'> = {
   table: 'deduction_assignments',
-  key: ['position'],
   actions: ['deduction.assign'],
   subject: { resource: 'deduction_id' },
   hasReason: true,

@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely';
 import { insertRows, isOneOf, isOneOfOrAny, pagesByKey, textRows } from '../database/bulk.ts';
+import { KEYS } from '../database/keys.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { isAppError } from '../errors.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
@@ -18,7 +19,6 @@ export type NameKey = { readonly employer_id: string; readonly employee_id: stri
 export type NotedName = NameKey & { readonly noted_at: string };
 
 export const TABLE = 'employee_names';
-export const KEY = ['employer_id', 'employee_id'];
 
 function placeOf({ employer_id, employee_id }: NameKey): Place {
   return { table: TABLE, row: JSON.stringify([employer_id, employee_id]), column: 'ciphertext' };
@@ -28,7 +28,6 @@ function placeOf({ employer_id, employee_id }: NameKey): Place {
 export const ENCRYPTED_NAMES: EncryptedColumn = {
   table: TABLE,
   column: 'ciphertext',
-  key: KEY,
   also: [],
   placeOf: ({ employer_id, employee_id }) =>
     placeOf({ employer_id: String(employer_id), employee_id: String(employee_id) }),
@@ -96,7 +95,7 @@ export async function namesOf(
 /** Yields the keys of names that were reported before a day, at most 500 at once. */
 export async function* namesNotedBefore(db: Db, day: string): AsyncGenerator<NotedName[]> {
   const selected = sql`employer_id, employee_id, noted_at`;
-  for await (const page of pagesByKey<NotedName>(db, TABLE, KEY, selected, 500))
+  for await (const page of pagesByKey<NotedName>(db, TABLE, selected, 500))
     yield page.filter(({ noted_at }) => noted_at < day);
 }
 
@@ -105,7 +104,7 @@ export async function dropNames(trx: Trx, names: readonly NotedName[]): Promise<
   const keys = names.map(({ employer_id, employee_id, noted_at }) => [employer_id, employee_id, noted_at]);
   const { numAffectedRows } = await sql`
     delete from employee_names where (employer_id, employee_id, noted_at) in (
-      select employer_id, employee_id, noted_at from ${textRows(trx, [...KEY, 'noted_at'], keys)} as given)`.execute(
+      select employer_id, employee_id, noted_at from ${textRows(trx, [...KEYS[TABLE], 'noted_at'], keys)} as given)`.execute(
     trx,
   );
   return Number(numAffectedRows ?? 0n);

@@ -7,7 +7,7 @@ import { isOneOfOrAny, pagesByKey, piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { folded } from './fold.ts';
-import { KEY, type NameKey, readName, type StoredName, TABLE } from './names.ts';
+import { type NameKey, readName, type StoredName, TABLE } from './names.ts';
 
 const KEPT_MS = 30 * 60_000;
 /** Names of one block, which is one text of about 25 KB, searched in microseconds. */
@@ -89,7 +89,7 @@ async function marksOf(db: Db, employers: readonly string[] | null): Promise<[st
 async function blocksOf(db: Db, encryptor: Encryptor, employerId: string): Promise<string[]> {
   const blocks: string[] = [];
   const ofEmployer = sql`employer_id = ${employerId}`;
-  for await (const page of pagesByKey<StoredName>(db, TABLE, KEY, sql`*`, BLOCK_NAMES, ofEmployer)) {
+  for await (const page of pagesByKey<StoredName>(db, TABLE, sql`*`, BLOCK_NAMES, ofEmployer)) {
     const lines: string[] = [];
     for (const rows of piecesOf(page, NAMES_AT_ONCE)) {
       lines.push(...rows.flatMap((row) => lineOf(encryptor, row) ?? []));

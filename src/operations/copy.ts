@@ -5,71 +5,12 @@ import { sql } from 'kysely';
 import { type AnyRow, countRows, insertMany, pagesByKey } from '../database/bulk.ts';
 import { lockAllTables, moveSequences, tableExists } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
-import type { Db, Tables, Trx } from '../database/tables.ts';
+import { KEYS, type KeyedTable as Table } from '../database/keys.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
 import { type Acting, record } from '../security/audit.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
-
-export type KeyedTable = keyof typeof KEYS;
-type Table = KeyedTable;
-
-/** Each table's key, which orders its rows. Referenced tables come first. Migrations write their own table. */
-export const KEYS = {
-  instance: ['id'],
-  audit_head: ['id'],
-  audit_records: ['record_id'],
-  tokens: ['token_id'],
-  sessions: ['session_hash'],
-  hash_keys: ['id'],
-  notifications: ['seq'],
-  notification_known: ['subject', 'type'],
-  notification_head: ['id'],
-  ledger_head: ['id'],
-  deduction_versions: ['position'],
-  deductions: ['deduction_id'],
-  deduction_employees: ['employee_id', 'deduction_id'],
-  deduction_assignments: ['position'],
-  roster_facts: ['position'],
-  roster: ['employee_id', 'employer_id'],
-  outbox: ['seq'],
-  delivery_attempts: ['request_id', 'attempt'],
-  circuit_breaker: ['id'],
-  pilot: ['id'],
-  inbox: ['seq'],
-  event_conflicts: ['conflict_id'],
-  conflicted_events: ['event_id'],
-  refused_signatures: ['minute', 'cause'],
-  contract_changes: ['event_type', 'field', 'kind'],
-  data_losses: ['found_at'],
-  retention: ['id'],
-  staged_censuses: ['census_id'],
-  census_chunks: ['census_id', 'chunk'],
-  census_fingerprints: ['census_id', 'employee_id'],
-  census_syncs: ['sync_id'],
-  census_completions: ['event_id'],
-  employee_names: ['employer_id', 'employee_id'],
-  change_keys: ['key_hash'],
-  payroll_head: ['id'],
-  pay_schedules: ['employer_id', 'version'],
-  payroll_codes: ['employer_id', 'version'],
-  payroll_policies: ['employer_id', 'version'],
-  file_formats: ['employer_id', 'kind', 'version'],
-  approval_settings: ['employer_id', 'version'],
-  payroll_runs: ['run_id'],
-  run_freezes: ['freeze_id'],
-  run_employees: ['freeze_id', 'employee_id'],
-  run_settlements: ['freeze_id', 'employee_id', 'settles', 'deduction_id'],
-  run_inputs: ['freeze_id', 'earlier_run_id'],
-  run_computations: ['run_id'],
-  run_overrides: ['run_id', 'employee_id', 'deduction_id'],
-  run_approvals: ['record_id'],
-  accepted_findings: ['run_id', 'ordinal'],
-  taken_reports: ['run_id', 'report'],
-  taken_lines: ['run_id', 'report', 'employee_id', 'line'],
-  opening_items: ['employer_id', 'ordinal'],
-  item_decisions: ['employer_id', 'decision_id'],
-} as const satisfies { [T in Exclude<keyof Tables, 'migrations'>]: readonly (keyof Tables[T])[] };
 
 const TABLES = Object.keys(KEYS) as Table[];
 
@@ -183,7 +124,7 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
 
 /** Yields a table's rows in the order of its key, which both engines compare by byte. */
 function tablePages(trx: Trx, table: Table): AsyncGenerator<AnyRow[]> {
-  return pagesByKey<AnyRow>(trx, table, KEYS[table], sql`*`, rowsAtOnce(table));
+  return pagesByKey<AnyRow>(trx, table, sql`*`, rowsAtOnce(table));
 }
 
 /** Returns how many rows of a table memory holds at once. */

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { organizationOf, rowsOf } from '../census/staged.ts';
 import { type AnyRow, isOneOf, pagesByKey, piecesOf } from '../database/bulk.ts';
+import { KEYS, type KeyedTable } from '../database/keys.ts';
 import type { Tables, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { concernsEmployer } from '../employment/changes.ts';
@@ -22,7 +23,7 @@ import { limitedAcceptances } from '../readiness/report.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { KEYS, type KeyedTable, rowsAtOnce } from './copy.ts';
+import { rowsAtOnce } from './copy.ts';
 import { ENCRYPTED_COLUMNS } from './verify.ts';
 
 /** The columns by which rows belong to an employer: its own, or that of a row that does. */
@@ -250,7 +251,7 @@ function createParents() {
 function linked(trx: Trx, table: KeyedTable, link: Link, value: string): AsyncGenerator<AnyRow[]> {
   // Within one value, the rest of the key orders the rows, so that an index which begins with the link serves every page.
   const key = KEYS[table].filter((column) => column !== link);
-  return pagesByKey(trx, table, key, sql`*`, rowsAtOnce(table), sql`${sql.ref(link)} = ${value}`);
+  return pagesByKey(trx, table, sql`*`, rowsAtOnce(table), sql`${sql.ref(link)} = ${value}`, key);
 }
 
 function tablesBy(link: Link): KeyedTable[] {
@@ -270,7 +271,7 @@ function having(
   condition: RawBuilder<unknown> = sql`true`,
 ): AsyncGenerator<AnyRow[]> {
   const all = sql`${condition} and ${isOneOf(trx, column, values)}`;
-  return pagesByKey(trx, table, KEYS[table], sql`*`, rowsAtOnce(table), all);
+  return pagesByKey(trx, table, sql`*`, rowsAtOnce(table), all);
 }
 
 /** Yields events with their conflicts. */

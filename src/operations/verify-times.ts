@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { type AnyRow, pagesByKey } from '../database/bulk.ts';
 import { isTime, type Verifying } from '../database/difference.ts';
+import { KEYS, type KeyedTable } from '../database/keys.ts';
 import type { Db } from '../database/tables.ts';
-import { KEYS, type KeyedTable } from './copy.ts';
 
 /** These have a row for every event or fact, and their own verification, which reads each row, checks their times. */
 const CHECKED_WITH_ROWS: ReadonlySet<string> = new Set(['inbox', 'deduction_versions', 'roster_facts']);
@@ -17,7 +17,7 @@ export async function verifyTimes(db: Db, on: Verifying): Promise<void> {
     if (times.length === 0) continue;
     const key = KEYS[table];
     const selected = sql.join([...key, ...times].map((column) => sql.ref(column)));
-    for await (const rows of pagesByKey<AnyRow>(db, table, key, selected, ROWS_AT_ONCE)) {
+    for await (const rows of pagesByKey<AnyRow>(db, table, selected, ROWS_AT_ONCE)) {
       on.signal.throwIfAborted();
       for (const row of rows) {
         for (const column of times) {

@@ -54,7 +54,7 @@ export function encryptBody(
 /** For key rotation. A thousand bodies or responses are a few megabytes. */
 export const ENCRYPTED_REQUESTS = (['body', 'response'] as const).map((column): EncryptedColumn => {
   const placed = ({ request_id }: Record<string, unknown>) => placeOf(String(request_id), column);
-  return { table: 'outbox', column, key: ['seq'], also: ['request_id'], placeOf: placed, rowsAtOnce: 1_000 };
+  return { table: 'outbox', column, also: ['request_id'], placeOf: placed, rowsAtOnce: 1_000 };
 });
 
 /**

@@ -3,7 +3,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { type AnyRow, pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
-import type { Db, Tables, Trx } from '../database/tables.ts';
+import { KEYS, type KeyedTable } from '../database/keys.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { isAppError } from '../errors.ts';
 import { type Encryptor, HEADER_BYTES_MAX, headerOf, type Place, splitHeader } from './encryption.ts';
@@ -11,9 +12,8 @@ import { type Encryptor, HEADER_BYTES_MAX, headerOf, type Place, splitHeader } f
 type Looking = Pick<Verifying, 'looked' | 'signal'>;
 
 export type EncryptedColumn = {
-  readonly table: keyof Tables & string;
+  readonly table: KeyedTable;
   readonly column: string;
-  readonly key: readonly string[];
   /** Columns that `placeOf` needs in addition to the key. */
   readonly also: readonly string[];
   readonly placeOf: (row: AnyRow) => Place;
@@ -146,12 +146,13 @@ function* batches(changes: readonly Reencryption[]): Generator<readonly Reencryp
 /** Returns how many rows still held what was read. */
 async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Reencryption[]): Promise<number> {
   const [table, column] = [sql.table(of.table), sql.ref(of.column)];
-  const keys = sql.join(of.key.map((name) => sql.ref(name)));
+  const names = KEYS[of.table];
+  const keys = sql.join(names.map((name) => sql.ref(name)));
   // This transaction holds many rows in its own order, so waiting for a locked row could deadlock.
   const unlessLocked = engineOf(trx) === 'sqlite' ? sql`` : sql`for update skip locked`;
   let replaced = 0;
   for (const { row, old, again } of changes) {
-    const key = sql.join(of.key.map((name) => sql`${row[name]}`));
+    const key = sql.join(names.map((name) => sql`${row[name]}`));
     const result = await sql`
       update ${table} set ${column} = ${again} where (${keys}) =
         (select ${keys} from ${table} where (${keys}) = (${key}) and ${column} = ${old} ${unlessLocked})`.execute(
@@ -165,13 +166,13 @@ async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Reencryp
 /** Yields the rows that have a value, page by page. */
 async function* pages(
   db: Db,
-  { table, key, also, rowsAtOnce }: EncryptedColumn,
+  { table, also, rowsAtOnce }: EncryptedColumn,
   value: RawBuilder<unknown>,
   on?: Looking,
 ) {
   type Found = AnyRow & { value: Buffer | null };
-  const selected = sql`${sql.join([...key, ...also].map((name) => sql.ref(name)))}, ${value} as value`;
-  for await (const rows of pagesByKey<Found>(db, table, key, selected, rowsAtOnce)) {
+  const selected = sql`${sql.join([...KEYS[table], ...also].map((name) => sql.ref(name)))}, ${value} as value`;
+  for await (const rows of pagesByKey<Found>(db, table, selected, rowsAtOnce)) {
     on?.signal.throwIfAborted();
     yield rows.filter((row): row is AnyRow & { value: Buffer } => row.value !== null);
     on?.looked(rows.length);

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { type AnyRow, insertRows } from '../database/bulk.ts';
+import { KEYS } from '../database/keys.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import {
   ACTOR_COLUMNS,
@@ -30,8 +31,6 @@ type Subject<Column> = { readonly [name in 'resource' | 'employer' | 'employee']
 
 export type AnyFact = {
   readonly table: FactTable;
-  /** Rows with one audit record follow each other in this order. */
-  readonly key: readonly string[];
   /** The actions that insert rows. */
   readonly actions: readonly [Action, ...Action[]];
   /** The columns whose values the audit record names. A value that its rows do not share is null there. */
@@ -48,7 +47,6 @@ type ColumnOf<T extends FactTable> = keyof Tables[T] & string;
 
 export type Fact<T extends FactTable> = AnyFact & {
   readonly table: T;
-  readonly key: readonly ColumnOf<T>[];
   readonly subject: Subject<ColumnOf<T>>;
   readonly changing?: readonly ColumnOf<T>[];
 };
@@ -147,8 +145,8 @@ export async function withMakers<T extends FactTable, Row>(
 }
 
 /** Returns the number of an employer's last row, 0 without one. The key of the fact is an employer and a number. */
-export async function lastNumber(db: Db | Trx, { table, key }: AnyFact, employerId: string): Promise<number> {
-  const [employer, number] = key as readonly [string, string];
+export async function lastNumber(db: Db | Trx, { table }: AnyFact, employerId: string): Promise<number> {
+  const [employer, number] = KEYS[table] as unknown as readonly [string, string];
   const { rows } = await sql<{ last: number | null }>`
     select max(${sql.ref(number)}) as last from ${sql.table(table)}
     where ${sql.ref(employer)} = ${employerId}`.execute(db);

@@ -86,7 +86,6 @@ export async function storedHashKeys(db: Db): Promise<StoredValue[]> {
 export const HASH_KEY: EncryptedColumn = {
   table: 'hash_keys',
   column: 'ciphertext',
-  key: ['id'],
   also: ['key_id'],
   placeOf: ({ key_id }) => hashKeyPlace(String(key_id)),
   rowsAtOnce: 1,

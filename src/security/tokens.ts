@@ -119,7 +119,6 @@ export async function createToken(
 
 export const STORED_TOKEN: Fact<'tokens'> = {
   table: 'tokens',
-  key: ['token_id'],
   actions: ['token.create'],
   subject: { resource: 'token_id' },
   changing: ['revoked_at'],

@@ -47,7 +47,6 @@ export async function verifyAudit(db: Db, on: Verifying): Promise<void> {
   for await (const rows of pagesByKey<AuditRecordTable & Record<string, unknown>>(
     db,
     'audit_records',
-    ['record_id'],
     sql`*`,
     ROWS_AT_ONCE,
   )) {

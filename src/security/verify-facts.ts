@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { type AnyRow, isOneOf, pagesByKey, piecesOf } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
+import { KEYS } from '../database/keys.ts';
 import type { Db } from '../database/tables.ts';
 import { resourceTypeOf } from './audit.ts';
 import { type AnyFact, contentHash, subjectOf } from './facts.ts';
@@ -20,10 +21,10 @@ export type FactRow = AnyRow & { record_id: number };
 
 /** Checks that the rows are as their audit records state, and that each audit record has its rows. */
 export async function verifyFact(db: Db, fact: AnyFact, on: Verifying): Promise<void> {
-  const { table, key, actions, removedBy } = fact;
+  const { table, actions, removedBy } = fact;
   /** Rows with one audit record, which may continue on the next page. */
   let group: FactRow[] = [];
-  for await (const rows of pagesByKey<FactRow>(db, table, key, sql`*`, ROWS_AT_ONCE)) {
+  for await (const rows of pagesByKey<FactRow>(db, table, sql`*`, ROWS_AT_ONCE)) {
     on.signal.throwIfAborted();
     const records = await recordsOf(db, [...group.slice(0, 1), ...rows]);
     for (const row of rows) {
@@ -64,8 +65,8 @@ function isOf(recorded: Recorded, subject: Partial<Recorded>): boolean {
   return Object.entries(subject).every(([name, value]) => recorded[name as keyof Recorded] === value);
 }
 
-function idOf({ key }: AnyFact, row: AnyRow): string {
-  return key.map((column) => row[column]).join('/');
+function idOf({ table }: AnyFact, row: AnyRow): string {
+  return KEYS[table].map((column) => row[column]).join('/');
 }
 
 /** Checks that a fact whose rows may be removed has the rows of the last audit records of their keys, and no others. */
@@ -110,12 +111,14 @@ async function differencesOfLast(
 }
 
 /** Returns the ids of the records whose rows a resource still has. */
-function lastOf({ key, subject, removedBy }: AnyFact, records: readonly RecordOfAction[]): number[] {
+function lastOf({ table, subject, removedBy }: AnyFact, records: readonly RecordOfAction[]): number[] {
   const last = new Map<string, number>();
   const names = new Map(Object.entries(subject).map(([name, column]) => [column, name]));
   for (const record of records) {
     const stated = { ...record.details, ...record };
-    const keyText = JSON.stringify(key.map((column) => (stated as AnyRow)[names.get(column) ?? column]));
+    const keyText = JSON.stringify(
+      KEYS[table].map((column) => (stated as AnyRow)[names.get(column) ?? column]),
+    );
     if (record.action === removedBy?.all) last.clear();
     else if (record.action === removedBy?.row) last.delete(keyText);
     else last.set(keyText, record.record_id);

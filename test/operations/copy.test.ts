@@ -1,6 +1,6 @@
 /** What `copy` reads, whose tests need a server: see test/faults/postgres-copy.test.ts. */
 import { sql } from 'kysely';
-import { KEYS } from '../../src/operations/copy.ts';
+import { KEYS } from '../../src/database/keys.ts';
 import { scratch } from '../database/scratch.ts';
 import { contentOfTables, fill } from '../postgres/filled.ts';
 import { onSqlite } from '../support/engine.ts';

@@ -2,10 +2,10 @@
 import { sql } from 'kysely';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { AnyRow } from '../../src/database/bulk.ts';
+import type { KeyedTable } from '../../src/database/keys.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { fromSnapshot, transact } from '../../src/database/transaction.ts';
 import type { ArchiveFile } from '../../src/formats/tar.ts';
-import type { KeyedTable } from '../../src/operations/copy.ts';
 import { BELONGING, exportOf } from '../../src/operations/employer-export.ts';
 import { ENCRYPTED_COLUMNS } from '../../src/operations/verify.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';

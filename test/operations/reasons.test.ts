@@ -1,10 +1,10 @@
 /** Erasing a reason: every column that has a text that a person typed loses it, and nothing else changes. */
 import { sql } from 'kysely';
 import type { Test } from 'tap';
+import { KEYS } from '../../src/database/keys.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';
-import { KEYS } from '../../src/operations/copy.ts';
 import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { eraseReason } from '../../src/security/reasons.ts';

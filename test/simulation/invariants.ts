@@ -1,4 +1,5 @@
 /** Checks of the invariants: after each step on its rows, at quiet points on everything, and at rest. */
+import { KEYS } from '../../src/database/keys.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { FACTS } from '../../src/operations/facts.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
@@ -72,7 +73,7 @@ function checkRecord({ machine: { query }, breach }: Simulation, record: RecordO
     breach(`the transaction of ${record.action} wrote: ${table} ${id}: ${field} ${rule}`);
   const fact = FACTS.find(({ actions }) => actions.includes(record.action));
   if (fact !== undefined) {
-    const key = fact.key.join(', ');
+    const key = KEYS[fact.table].join(', ');
     const rows = query<FactRow>(
       `select * from ${fact.table} where record_id = ? order by ${key}`,
       record.record_id,

@@ -11,7 +11,6 @@ import type { Sides } from '../calculation/items.ts';
 
 export const DECISION: Fact<'item_decisions'> = {
   table: 'item_decisions',
-  key: ['employer_id', 'decision_id'],
   actions: ['item.decide'],
   subject: { resource: 'item_id', employer: 'employer_id', employee: 'employee_id' },
   hasReason: true,

@@ -11,7 +11,6 @@ import { lockPayroll } from '../settings/lock.ts';
 
 export const OPENING: Fact<'opening_items'> = {
   table: 'opening_items',
-  key: ['employer_id', 'ordinal'],
   actions: ['item.open'],
   subject: { resource: 'opening_id', employer: 'employer_id' },
 };

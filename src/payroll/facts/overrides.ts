@@ -6,7 +6,6 @@ import type { Override } from '../records/basis.ts';
 
 export const OVERRIDE: Fact<'run_overrides'> = {
   table: 'run_overrides',
-  key: ['run_id', 'employee_id', 'deduction_id'],
   actions: ['run.override'],
   subject: { resource: 'run_id', employee: 'employee_id' },
   hasReason: true,

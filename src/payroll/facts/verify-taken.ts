@@ -17,9 +17,8 @@ type ReportedRow = Tables['taken_lines'] & { lines: string | null };
 
 /** Verifies every line of every report, including lines that a later report replaced. */
 export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
-  const key = ['run_id', 'report', 'employee_id', 'line'];
   const selected = sql`*, ${linesInRun('taken_lines.run_id', 'taken_lines.employee_id')} as lines`;
-  for await (const rows of pagesByKey<ReportedRow>(db, 'taken_lines', key, selected, ROWS_AT_ONCE)) {
+  for await (const rows of pagesByKey<ReportedRow>(db, 'taken_lines', selected, ROWS_AT_ONCE)) {
     on.signal.throwIfAborted();
     for (const row of rows) verifyRow(row, on);
     on.looked(rows.length);
@@ -53,8 +52,7 @@ function frozenLines({ run_id, employee_id, lines }: ReportedRow): LineRecord[] 
 /** Checks that each recorded report and its lines are as its audit record states, and that each record has its report. */
 async function verifyReports(db: Db, on: Verifying): Promise<void> {
   type Report = Selectable<Tables['taken_reports']>;
-  const key = ['run_id', 'report'];
-  for await (const rows of pagesByKey<Report>(db, 'taken_reports', key, sql`*`, ROWS_AT_ONCE)) {
+  for await (const rows of pagesByKey<Report>(db, 'taken_reports', sql`*`, ROWS_AT_ONCE)) {
     const records = await recordsOfResources(
       db,
       ['run.taken'],

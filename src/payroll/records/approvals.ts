@@ -81,7 +81,6 @@ export function findingHash({ checkId, employeeId, ids, result, finding }: Accep
 
 export const APPROVAL: Fact<'run_approvals'> = {
   table: 'run_approvals',
-  key: ['record_id'],
   actions: ['run.approve'],
   subject: { resource: 'run_id' },
   removedBy: { all: 'run.delete' },

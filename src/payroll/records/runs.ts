@@ -431,7 +431,7 @@ function idOfAnotherEmployer(): AppError {
 
 /** Yields the ids of all runs in pages, without their bodies. */
 export function runIds(db: Db, atOnce: number): AsyncGenerator<{ run_id: string }[]> {
-  return pagesByKey<{ run_id: string }>(db, 'payroll_runs', ['run_id'], sql`run_id`, atOnce);
+  return pagesByKey<{ run_id: string }>(db, 'payroll_runs', sql`run_id`, atOnce);
 }
 
 export const RUN_REASONS: readonly ReasonColumn[] = (

@@ -35,7 +35,7 @@ const LED_TO: Readonly<Record<RunState, readonly OfRun[]>> = {
 /** Checks that each run is as its audit records state, and that each of these records has its run. */
 export async function verifyRunRecords(db: Db, on: Verifying): Promise<void> {
   const selected = sql.join(COMPARED.map((column) => sql.ref(column)));
-  for await (const runs of pagesByKey<ComparedRun>(db, 'payroll_runs', ['run_id'], selected, ROWS_AT_ONCE)) {
+  for await (const runs of pagesByKey<ComparedRun>(db, 'payroll_runs', selected, ROWS_AT_ONCE)) {
     on.signal.throwIfAborted();
     const wrong = await wrongRuns(db, runs);
     if (wrong.size === 0) continue;

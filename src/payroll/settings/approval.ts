@@ -51,7 +51,6 @@ export async function isApprovalRequired(db: Db | Trx, employerId: string): Prom
 
 export const APPROVAL_SETTING: Fact<'approval_settings'> = {
   table: 'approval_settings',
-  key: ['employer_id', 'version'],
   actions: ['approval-setting.put'],
   subject: { resource: 'employer_id', employer: 'employer_id' },
 };

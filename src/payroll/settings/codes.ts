@@ -95,7 +95,6 @@ function latestVersion(db: Db | Trx, employerId: string, knownAt?: string) {
 
 export const CODES_VERSION: Fact<'payroll_codes'> = {
   table: 'payroll_codes',
-  key: ['employer_id', 'version'],
   actions: ['codes.put'],
   subject: { resource: 'employer_id', employer: 'employer_id' },
 };

@@ -33,7 +33,6 @@ const readStored = jsonColumn('file_formats', 'format', Type.Object(FORMAT_FIELD
 
 export const FILE_FORMAT_VERSION: Fact<'file_formats'> = {
   table: 'file_formats',
-  key: ['employer_id', 'kind', 'version'],
   actions: ['file-format.put'],
   subject: { resource: 'employer_id', employer: 'employer_id' },
   changing: ['organization', 'read_at'],
@@ -48,7 +47,6 @@ function organizationPlace({ employer_id, kind, version }: Key): Place {
 export const ENCRYPTED_ORGANIZATION: EncryptedColumn = {
   table: 'file_formats',
   column: 'organization',
-  key: ['employer_id', 'kind', 'version'],
   also: [],
   placeOf: ({ employer_id, kind, version }) =>
     organizationPlace({

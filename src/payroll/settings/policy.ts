@@ -146,7 +146,6 @@ async function shownVersions(db: Db, employerId: string, knownAt?: string): Prom
 
 export const POLICY_VERSION: Fact<'payroll_policies'> = {
   table: 'payroll_policies',
-  key: ['employer_id', 'version'],
   actions: ['policy.put'],
   subject: { resource: 'employer_id', employer: 'employer_id' },
 };

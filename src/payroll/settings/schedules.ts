@@ -123,7 +123,6 @@ function latestVersion(db: Db | Trx, employerId: string, knownAt?: string) {
 
 export const SCHEDULES_VERSION: Fact<'pay_schedules'> = {
   table: 'pay_schedules',
-  key: ['employer_id', 'version'],
   actions: ['schedule.put', 'schedule.delete'],
   subject: { resource: 'employer_id', employer: 'employer_id' },
 };
