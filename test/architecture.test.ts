@@ -106,7 +106,7 @@ const OWNERS = new Map(
 function tablesOf(source: string): string[] {
   const text = source.replace(/^\s*(?:\*|\/\/|\/\*).*$/gm, '');
   const built = text.matchAll(
-    /(?:selectFrom|insertInto|updateTable|deleteFrom|(?:inner|left|right|full)Join|insertMany)\(\s*(?:\w+,\s*)?\[?['`](\w+)/g,
+    /(?:selectFrom|insertInto|updateTable|deleteFrom|(?:inner|left|right|full)Join|insertMany|employersIn)\(\s*(?:\w+,\s*)?\[?['`](\w+)/g,
   );
   const written = text.matchAll(/\b(?:from|join|into|update)\s+(\w+)/g);
   return [...built, ...written].map(([, table = '']) => table);

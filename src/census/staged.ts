@@ -7,7 +7,7 @@ import { type NotNull, sql } from 'kysely';
 import Type from 'typebox';
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
-import { isOneOfOrAny } from '../database/bulk.ts';
+import { employersIn, isOneOfOrAny } from '../database/bulk.ts';
 import { forUpdate, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { isAppError } from '../errors.ts';
@@ -116,17 +116,8 @@ export async function wasFetched(db: Db, employerId: string): Promise<boolean> {
 }
 
 /** Returns the employers with a staged census. `employers`: only these; null for all. */
-export async function employersWithCensus(
-  db: Db | Trx,
-  employers: readonly string[] | null,
-): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('staged_censuses')
-    .select('employer_id')
-    .where(sql<boolean>`state = 'current'`)
-    .where(isOneOfOrAny(db, 'employer_id', employers))
-    .execute();
-  return new Set(rows.map(({ employer_id }) => employer_id));
+export function employersWithCensus(db: Db | Trx, employers: readonly string[] | null): Promise<Set<string>> {
+  return employersIn(db, 'staged_censuses', employers, sql`state = 'current'`);
 }
 
 /** Yields the upload body. A chunk that is missing or was removed ends it early, short of its length. */

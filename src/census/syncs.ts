@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql, type Updateable } from 'kysely';
 import { describe } from '../contract/check.ts';
-import { isOneOfOrAny } from '../database/bulk.ts';
+import { employersIn } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import { conflict, notFound, type Problem, withoutHint } from '../errors.ts';
 import { notify } from '../notifications/store.ts';
@@ -111,17 +111,8 @@ export async function reviveSyncs(
 }
 
 /** Returns the employers for which a census was ever requested. `employers`: only these; null for all. */
-export async function employersWithSyncs(
-  db: Db | Trx,
-  employers: readonly string[] | null,
-): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('census_syncs')
-    .select('employer_id')
-    .distinct()
-    .where(isOneOfOrAny(db, 'employer_id', employers))
-    .execute();
-  return new Set(rows.map(({ employer_id }) => employer_id));
+export function employersWithSyncs(db: Db | Trx, employers: readonly string[] | null): Promise<Set<string>> {
+  return employersIn(db, 'census_syncs', employers);
 }
 
 /** A sync that was requested before `overdueBefore` is overdue. */

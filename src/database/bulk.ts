@@ -19,6 +19,19 @@ export function isOneOfOrAny(db: Db | Trx, column: string, values: readonly (str
   return values === null ? sql<SqlBool>`1 = 1` : isOneOf(db, column, values);
 }
 
+/** Returns the employers of the rows of a table that meet `condition`. `employers`: only these; null for all. */
+export async function employersIn(
+  db: Db | Trx,
+  table: KeyedTable,
+  employers: readonly string[] | null,
+  condition: RawBuilder<unknown> = sql`true`,
+): Promise<Set<string>> {
+  const { rows } = await sql<{ employer_id: string }>`
+    select distinct employer_id from ${sql.table(table)}
+    where ${condition} and ${isOneOfOrAny(db, 'employer_id', employers)}`.execute(db);
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
 /** No text that starts with a prefix is above the prefix and this character, byte by byte. */
 const LAST_CHARACTER = '\u{10ffff}';
 

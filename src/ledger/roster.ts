@@ -1,7 +1,7 @@
 /** The roster: what each source reported about an employment, appended on the ledger's positions. */
 import { type RawBuilder, sql } from 'kysely';
 import Type from 'typebox';
-import { insertRows, isOneOf, isOneOfOrAny, startsWithOneOf } from '../database/bulk.ts';
+import { employersIn, insertRows, isOneOf, isOneOfOrAny, startsWithOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { type PageRequest, pagesBy } from '../formats/cursor.ts';
@@ -43,7 +43,7 @@ export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: F
   const received = { recorded_at, received_on: dayAt(trx, recorded_at) };
   const isCensus = source.source === 'census';
   const ids = isCensus ? facts.map(({ employee_id }) => employee_id) : [];
-  const known = Map.groupBy(await reports(trx, ids).execute(), keyOf);
+  const known = Map.groupBy([...(await rosterOf(trx, ids)).values()].flat(), keyOf);
   const stored: RosterFact[] = [];
   for (const fact of facts) {
     const before = known.get(keyOf(fact)) ?? [];
@@ -107,13 +107,20 @@ function withoutLater(report: RosterFact, later: readonly RosterFact[]): RosterF
 /** The reports of employees by position. */
 export type Roster = ReadonlyMap<string, RosterFact[]>;
 
-/** Returns the reports of employees. */
+/** Returns the reports of employees. `upTo`: only those up to this position. */
 export async function rosterOf(
   db: Db | Trx,
   employeeIds: readonly string[],
+  upTo?: number,
 ): Promise<Map<string, RosterFact[]>> {
   if (employeeIds.length === 0) return new Map();
-  const rows = await reports(db, employeeIds).execute();
+  const rows = await db
+    .selectFrom('roster_facts')
+    .select(SELECTED)
+    .where(isOneOf(db, 'employee_id', employeeIds))
+    .$if(upTo !== undefined, (query) => query.where('position', '<=', upTo as number))
+    .orderBy('position')
+    .execute();
   return Map.groupBy(rows, ({ employee_id }) => employee_id);
 }
 
@@ -130,23 +137,6 @@ export function createRosterReader(db: Db): ReadRoster {
   };
 }
 
-export async function rosterAt(
-  db: Db | Trx,
-  employeeIds: readonly string[],
-  position: number,
-): Promise<Map<string, RosterFact[]>> {
-  const rows = await reports(db, employeeIds).where('position', '<=', position).execute();
-  return Map.groupBy(rows, ({ employee_id }) => employee_id);
-}
-
-function reports(db: Db | Trx, employeeIds: readonly string[]) {
-  return db
-    .selectFrom('roster_facts')
-    .select(SELECTED)
-    .where(isOneOf(db, 'employee_id', employeeIds))
-    .orderBy('position');
-}
-
 /** Returns the subquery of the employees about whom anything was reported after a position. */
 export function reportedAfter(db: Db | Trx, position: number): RawBuilder<unknown> {
   const reported = db.selectFrom('roster_facts').select('employee_id').where('position', '>', position);
@@ -154,14 +144,8 @@ export function reportedAfter(db: Db | Trx, position: number): RawBuilder<unknow
 }
 
 /** Returns the employers that have or had an employee. `employers`: only these; null for all. */
-export async function employersInRoster(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('roster')
-    .select('employer_id')
-    .distinct()
-    .where(isOneOfOrAny(db, 'employer_id', employers))
-    .execute();
-  return new Set(rows.map(({ employer_id }) => employer_id));
+export function employersInRoster(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
+  return employersIn(db, 'roster', employers);
 }
 
 /** Returns the pay frequencies that were last reported for an employer's employees, past and present, the most common first. */

@@ -5,7 +5,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { activeTwice } from '../../src/ledger/checks.ts';
 import { createEmployeeSets, KEPT_MAX } from '../../src/ledger/employee-sets.ts';
 import { lockLedger, transactOnLedger } from '../../src/ledger/position.ts';
-import { employeesOf, type NewFact, recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
+import { employeesOf, type NewFact, recordFacts, rosterOf } from '../../src/ledger/roster.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { censusOf, person, stage } from '../census/parts.ts';
 import { scratch } from '../database/scratch.ts';
@@ -72,9 +72,9 @@ test('a report received after a census is not undone by it', async (t, { db }) =
 test('the roster can be read as known at a position', async (t, { db }) => {
   await record(db, [fact('e-1', 'a')], T1);
   await record(db, [fact('e-1', 'a', { absent: 1 }), fact('e-1', 'b')], T3);
-  t.strictSame((await rosterAt(db, ['e-1'], 0)).get('e-1'), undefined);
-  t.match((await rosterAt(db, ['e-1'], 1)).get('e-1'), [{ employer_id: 'a', absent: 0 }]);
-  t.strictSame(await rosterAt(db, ['e-1'], 3), await rosterOf(db, ['e-1']));
+  t.strictSame((await rosterOf(db, ['e-1'], 0)).get('e-1'), undefined);
+  t.match((await rosterOf(db, ['e-1'], 1)).get('e-1'), [{ employer_id: 'a', absent: 0 }]);
+  t.strictSame(await rosterOf(db, ['e-1'], 3), await rosterOf(db, ['e-1']));
 });
 
 test('employees active with two employers at once are listed', async (t, { db }) => {

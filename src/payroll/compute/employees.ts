@@ -6,7 +6,7 @@ import { assignmentsOf } from '../../ledger/assignments.ts';
 import { employmentsOf } from '../../ledger/employment.ts';
 import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { isPlaceholder, successorsOf } from '../../ledger/placeholders.ts';
-import { employeesOf, rosterAt } from '../../ledger/roster.ts';
+import { employeesOf, rosterOf } from '../../ledger/roster.ts';
 import { decisionsOf } from '../facts/decisions.ts';
 import { openingItemsOf } from '../facts/opening-items.ts';
 import { owedBy } from '../facts/owed.ts';
@@ -122,7 +122,7 @@ async function payeesOf(
   read: ReadLines,
 ): Promise<Payee[]> {
   const { basis, payday, proposed, shares } = payout;
-  const facts = await rosterAt(db, ids, basis.position);
+  const facts = await rosterOf(db, ids, basis.position);
   const histories = await historiesOf(db, payout, ids);
   const owed = await owedBy(db, basis.earlier, ids);
   const decisions = await decisionsOf(db, payday.employer_id, ids, basis.decisions);

@@ -1,7 +1,7 @@
 /** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
 import { type Selectable, sql, type Updateable } from 'kysely';
 import Type from 'typebox';
-import { isOneOf, isOneOfOrAny, pagesByKey, startsWithOneOf } from '../../database/bulk.ts';
+import { employersIn, isOneOf, isOneOfOrAny, pagesByKey, startsWithOneOf } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { type AppError, conflict, notFound } from '../../errors.ts';
 import { type ListPage, type PageRequest, pagesBy } from '../../formats/cursor.ts';
@@ -203,17 +203,8 @@ export async function finalizedRunOver(
 }
 
 /** Returns which employers have a finalized regular run that is not voided. */
-export async function employersWithRegularRuns(db: Db, employers: readonly string[]): Promise<Set<string>> {
-  if (employers.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('payroll_runs')
-    .select('employer_id')
-    .distinct()
-    .where(isOneOf(db, 'employer_id', [...new Set(employers)]))
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
-    .execute();
-  return new Set(rows.map(({ employer_id }) => employer_id));
+export function employersWithRegularRuns(db: Db, employers: readonly string[]): Promise<Set<string>> {
+  return employersIn(db, 'payroll_runs', employers, sql`state = 'finalized' and kind = 'regular'`);
 }
 
 /** Returns the finalized regular runs that pay all employees of a run, by pay date. */
