@@ -79,7 +79,7 @@ const OTHER_WORDS: OtherWords = {
   ],
   biological_sex: ['sex', 'gender', 'legalsex', 'birthsex'],
   pay_frequency: [
-    ...['frequency', 'freq', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
+    ...['frequency', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
     ...['payrollfrequency', 'payschedulefrequency', 'payperiodfrequency'],
   ],
   job_title: ['title', 'job', 'position', 'occupation', 'jobtitledescription', 'positiontitle'],
@@ -93,7 +93,7 @@ const OTHER_WORDS: OtherWords = {
 
 /** What may precede the name of a person's own data: `Legal First Name`, `Primary Address: City`. */
 const QUALIFIER =
-  /^(?:legal|employee|emp|ee|worker|home|primary|permanent|residential|personalcontact|workcontact)/;
+  /^(?:legal|employee|emp|ee|worker|home|primary|permanent|residential|personalcontact|workcontact)+/;
 const IS_PERSONAL = /^(?:first_name|last_name|dob|ssn|email|phone_number|address\..+)$/;
 
 /** A name and its last part: `address.zip_code` is also written `ZIP Code`. */
@@ -120,14 +120,27 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
   const word = folded(bareName);
   const match =
     matchOf(word, names, words) ??
-    matchOf(folded(bareName.replace('#', 'number')), names, words) ??
+    matchOf(writtenOut(bareName), names, words) ??
     contributionOf(word, names, words) ??
-    codedMatch(word, names, words);
+    codedMatch(word, names, words) ??
+    codedMatch(writtenOut(bareName), names, words);
+  if (match !== null) return match;
   const bare = word.replace(QUALIFIER, '');
-  if (match !== null || bare === word) return match;
   const personal = names.filter((known) => IS_PERSONAL.test(known));
-  const withoutAddress = bare.replace(/^address(?=.)/, '');
-  return matchOf(bare, personal, words, QUALIFIED) ?? matchOf(withoutAddress, personal, words, QUALIFIED);
+  const ofGroup = bare.replace(/^(?:address|name)(?=.)/, '');
+  return matchOf(bare, personal, words, QUALIFIED) ?? matchOf(ofGroup, personal, words, QUALIFIED);
+}
+
+/** What systems abbreviate in the names of columns. */
+const ABBREVIATIONS: Readonly<Record<string, string>> = {
+  ...{ addr: 'address', cd: 'code', dt: 'date', eff: 'effective', empl: 'employee', freq: 'frequency' },
+  ...{ hrs: 'hours', nbr: 'number', nm: 'name', num: 'number', rt: 'rate', std: 'standard' },
+};
+
+/** Returns the word of a name with abbreviations, such as `HIRE_DT`, `Empl ID` or `Emp #`. */
+function writtenOut(name: string): string {
+  const parts = name.replace('#', ' number').split(/[^\p{L}\d]+|(?<=[a-z])(?=[A-Z])/u);
+  return folded(parts.map((part) => ABBREVIATIONS[part.toLowerCase()] ?? part).join(''));
 }
 
 /** A note on how to write the values: `Birth Date (MM/DD/YYYY)`. Other words, such as `(Spouse)`, change the meaning of a header. */

@@ -109,6 +109,15 @@ t.test(
         'Employee,Work State,Pay Type',
       ],
       [
+        'EMPL_ID,FIRST_NM,BIRTH_DT,HireDt,EMAIL_ADDR,ADDR_LINE_1,STATE_CD,STD_HRS,PAY_RT,PAY_RT_EFF_DT,SEX_CD,PAY_FREQ_CD',
+        'employee_id,first_name,dob,hire_date,email,address.line1,address.state,hours_worked,pay_rate[0].amount,pay_rate[0].effective_start,biological_sex,pay_frequency',
+      ],
+      [
+        'Legal Name - First Name,Primary Home Address - City,Address Street 1,Address Zip,Spouse - Last Name',
+        'first_name,address.city,address.line1,address.zip_code',
+        'Spouse - Last Name',
+      ],
+      [
         'Emp No,First Name,Employee Last Name,SS No.,Rehire Date,Employee Type,Scheduled Weekly Hours,Employee Status',
         'employee_id,first_name,last_name,ssn,hire_date,employment_status,hours_worked',
         'Employee Status',
