@@ -199,11 +199,11 @@ function meantSsn(written: string): string | null {
 /** Other words for the contract's values, without blanks and punctuation. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   full_time: [
-    ...['f', 'ft', 'rft', 'full', 'regularfulltime', 'fulltimeregular'],
+    ...['f', 'ft', 'rft', 'full'],
     ...['salariedfulltime', 'hourlyfulltime', 'fulltimesalaried', 'fulltimehourly'],
   ],
   part_time: [
-    ...['p', 'pt', 'rpt', 'part', 'regularparttime', 'parttimeregular'],
+    ...['p', 'pt', 'rpt', 'part'],
     ...['salariedparttime', 'hourlyparttime', 'parttimesalaried', 'parttimehourly'],
   ],
   variable_hours: ['v', 'vh', 'variable', 'variablehour'],
@@ -216,7 +216,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   monthly: ['m', 'mo', 'month', 'everymonth', '12'],
   annually: [
     ...['a', 'y', 'annual', 'peryear', 'perannum', 'year', 'yearly', 'yr'],
-    ...['s', 'salary', 'salaried', 'annualsalary', 'salarynoovertime', 'salaryeligibleforovertime'],
+    ...['s', 'salary', 'salaried', 'annualsalary'],
   ],
   hourly: ['h', 'hr', 'hour', 'perhour', 'hourlyrate', 'paidbythehour'],
   male: ['m', 'man'],
@@ -258,11 +258,17 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   ...{ VA: ['virginia'], WA: ['washington'], WV: ['westvirginia'], WI: ['wisconsin'], WY: ['wyoming'] },
 };
 
+/** Words that make no difference to a status or a period: `Regular FT`, `Salaried Non-Exempt`, `Salary/No overtime`. */
+const OF_EMPLOYMENT =
+  /\b(?:reg(?:ular)?|perm(?:anent)?|(?:non[- ]?)?exempt|no overtime|eligible for overtime)\b/gi;
+
 /** Returns the one of `values` that a text means: `Full Time`, `FT` and `F` are full_time, and `Texas` and `tx` are TX. */
 export function meantChoice(values: readonly unknown[], written: string): string | null {
   // `Full time (30+ hours per week)`, but also `Child(ren)`.
   const note = written.endsWith(')') ? written.indexOf(' (') : -1;
-  const words = [written, written.slice(0, Math.max(0, note))].map(folded).filter((word) => word !== '');
+  const words = [written, written.slice(0, Math.max(0, note)), written.replace(OF_EMPLOYMENT, '')]
+    .map(folded)
+    .filter((word) => word !== '');
   const isMeant = (value: unknown): value is string =>
     typeof value === 'string' &&
     words.some((word) => folded(value) === word || (SYNONYMS[value]?.includes(word) ?? false));

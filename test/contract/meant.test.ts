@@ -124,8 +124,19 @@ const CHOICES: readonly (readonly [values: readonly string[], table: Table])[] =
   [
     ['full_time', 'part_time'],
     [
-      ...['FT', 'F/T', 'Full Time', 'full-time', 'F'].map((text) => [text, 'full_time'] as const),
+      ...['FT', 'F/T', 'Full Time', 'full-time', 'F', 'Regular FT', 'Full-Time Non-Exempt'].map(
+        (text) => [text, 'full_time'] as const,
+      ),
       ['Temp', null],
+      ['Regular', null],
+    ],
+  ],
+  [
+    ['annually', 'hourly'],
+    [
+      ...['Salaried Exempt', 'Salary/Eligible for overtime'].map((text) => [text, 'annually'] as const),
+      ['Hourly Non-exempt', 'hourly'],
+      ['Exempt', null],
     ],
   ],
   [
