@@ -1,7 +1,7 @@
 /** Checks the parts of a request against the route's schemas, with the contract's error messages. */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { compile, fieldPath, givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
+import { compile, fieldPath, givenFieldPath, isObject, PROBLEMS_MAX } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
 import { oncePer } from './once-per.ts';
 import { invalid } from './problem.ts';
@@ -30,7 +30,7 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   const properties: Properties = (schema as { properties?: Properties }).properties ?? {};
   const instants = Object.keys(properties).filter((name) => properties[name]?.format === 'instant');
   return (received: unknown) => {
-    const misnamed = isPart(received) ? namingProblems(received, properties, httpPart) : [];
+    const misnamed = isObject(received) ? namingProblems(received, properties, httpPart) : [];
     const value = httpPart === 'body' ? received : fromText(received as HttpPart, properties);
     if (misnamed.length === 0 && checker.accepts(value)) {
       return { value: instants.length === 0 ? value : withStored(value as HttpPart, instants) };
@@ -69,10 +69,6 @@ export const bodyMayBeLeftOut: FastifySchemaCompiler<TSchema> = (part) => {
   const check = compileValidator(part);
   return part.httpPart === 'body' ? (body: unknown) => check(body ?? {}) : check;
 };
-
-function isPart(value: unknown): value is HttpPart {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function namingProblems(part: HttpPart, properties: Properties, httpPart: string): Problem[] {
   const rules = new Map<string, string>();

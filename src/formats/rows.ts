@@ -1,6 +1,6 @@
 /** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { didYouMean, givenFieldPath, PROBLEMS_MAX, within } from '../contract/check.ts';
+import { didYouMean, givenFieldPath, isObject, PROBLEMS_MAX, within } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { meantAmount, meantChoice } from '../contract/meant.ts';
 import { isAppError, type Problem, refused } from '../errors.ts';
@@ -138,7 +138,7 @@ async function* ndjsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): 
 function jsonRow(parsed: ParsedJson, { required, optional, flags = [] }: Columns, path: string): RowResult {
   if (!parsed.ok) return { problem: { path, rule: parsed.reason } };
   const { value } = parsed;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     return { problem: { path, rule: 'must be an object' } };
   }
   const fields: Record<string, string> = {};

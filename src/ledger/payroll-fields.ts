@@ -1,6 +1,6 @@
 /** The fields that payroll adds to a change or census row. They are kept here and never sent. Pure. */
 import Type from 'typebox';
-import { didYouMean } from '../contract/check.ts';
+import { didYouMean, isObject } from '../contract/check.ts';
 import { day, ID_MAX_CHARACTERS, identifier } from '../contract/fields.ts';
 import { isDay } from '../contract/instant.ts';
 import { meantDate } from '../contract/meant.ts';
@@ -36,7 +36,7 @@ export type ForPayroll = { readonly effectiveOn: string | null; readonly payGrou
 /** Separates `fields` from the contract's fields, which are `rest`, and checks them. */
 export function splitPayrollFields(value: unknown, fields: readonly PayrollField[]) {
   const problems: Problem[] = [];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     return { rest: value, forPayroll: { effectiveOn: null, payGroup: null }, problems };
   }
   const rest: Record<string, unknown> = { ...value };

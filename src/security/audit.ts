@@ -306,6 +306,14 @@ export async function lastRecordsOf(
   );
 }
 
+/** Selects the records of an action. */
+export function recordsOfAction(db: Db | Trx, action: Action) {
+  return db
+    .selectFrom('audit_records')
+    .where('resource_type', '=', resourceTypeOf(action))
+    .where('action', '=', action);
+}
+
 /** Returns the times of the last records of an action on these resources, by resource. */
 export async function lastTimesOf(
   db: Db,
@@ -313,12 +321,9 @@ export async function lastTimesOf(
   resourceIds: readonly string[],
 ): Promise<Map<string | null, string>> {
   if (resourceIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('audit_records')
+  const rows = await recordsOfAction(db, action)
     .select(({ fn }) => ['resource_id', fn.max('recorded_at').as('at')])
-    .where('resource_type', '=', resourceTypeOf(action))
     .where(isOneOf(db, 'resource_id', resourceIds))
-    .where('action', '=', action)
     .groupBy('resource_id')
     .execute();
   return new Map(rows.map(({ resource_id, at }) => [resource_id, at]));
@@ -326,12 +331,9 @@ export async function lastTimesOf(
 
 /** Returns the employers of an action's records on a resource, in the order of the records. */
 export async function recordedEmployers(db: Db | Trx, action: Action, resourceId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('audit_records')
+  const rows = await recordsOfAction(db, action)
     .select('employer_id')
-    .where('resource_type', '=', resourceTypeOf(action))
     .where('resource_id', '=', resourceId)
-    .where('action', '=', action)
     .orderBy('record_id')
     .execute();
   return [...new Set(rows.flatMap(({ employer_id }) => employer_id ?? []))];
@@ -339,11 +341,8 @@ export async function recordedEmployers(db: Db | Trx, action: Action, resourceId
 
 /** Returns the query of an action's records by resource and employer. */
 export function recordsOf(db: Db | Trx, action: Action) {
-  return db
-    .selectFrom('audit_records')
+  return recordsOfAction(db, action)
     .select(['resource_id', 'employer_id', 'recorded_at'])
-    .where('resource_type', '=', resourceTypeOf(action))
-    .where('action', '=', action)
     .where('employer_id', 'is not', null)
     .$narrowType<{ employer_id: NotNull }>();
 }

@@ -3,7 +3,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
-import { type Action, type Details, readDetails, resourceTypeOf } from './audit.ts';
+import { type Action, type Details, readDetails, recordsOfAction, resourceTypeOf } from './audit.ts';
 import { ERASED, type ReasonColumn } from './reasons.ts';
 
 /** Records or rows that are named. */
@@ -171,14 +171,8 @@ export async function verifyStates(
 
 /** Returns the times at which an action was recorded. Its records for several employers have one time. */
 export async function timesOfAction(db: Db, action: Action): Promise<string[]> {
-  const rows = await db
-    .selectFrom('audit_records')
-    .select('recorded_at')
-    .distinct()
-    .where('resource_type', '=', resourceTypeOf(action))
-    .where('action', '=', action)
-    .orderBy('recorded_at')
-    .execute();
+  const times = recordsOfAction(db, action).select('recorded_at').distinct();
+  const rows = await times.orderBy('recorded_at').execute();
   return rows.map(({ recorded_at }) => recorded_at);
 }
 

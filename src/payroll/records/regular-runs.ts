@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely';
 import { isOneOf, isOneOfOrAny } from '../../database/bulk.ts';
-import type { Db } from '../../database/tables.ts';
+import type { Db, RunState } from '../../database/tables.ts';
 import { frozenOutcomeOf } from './outcome.ts';
 import { totalsOf } from './totals.ts';
 
@@ -25,24 +25,20 @@ export async function lastPayDates(db: Db, employers: Employers) {
 
 const PAYROLL = ['run_id', 'employer_id', 'pay_frequency', 'pay_group', 'pay_date', 'state'] as const;
 
+function regularRuns(db: Db, employers: Employers, state: RunState) {
+  return db
+    .selectFrom('payroll_runs')
+    .select(PAYROLL)
+    .where('state', '=', sql.lit(state))
+    .where('kind', '=', sql.lit('regular'))
+    .where(isOneOfOrAny(db, 'employer_id', employers));
+}
+
 /** Returns the open regular runs, and the finalized ones with a pay date on or after a day. */
 export async function currentRegularRuns(db: Db, employers: Employers, day: string) {
-  const open = await db
-    .selectFrom('payroll_runs')
-    .select(PAYROLL)
-    .where('state', '=', sql.lit('open'))
-    .where('kind', '=', sql.lit('regular'))
-    .where(isOneOfOrAny(db, 'employer_id', employers))
-    .execute();
-  const finalized = await db
-    .selectFrom('payroll_runs')
-    .select(PAYROLL)
-    .where('pay_date', '>=', day)
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
-    .where(isOneOfOrAny(db, 'employer_id', employers))
-    .execute();
-  return [...open, ...finalized];
+  const open = await regularRuns(db, employers, 'open').execute();
+  const finalized = regularRuns(db, employers, 'finalized').where('pay_date', '>=', day);
+  return [...open, ...(await finalized.execute())];
 }
 
 /** Returns the voided regular runs of employers on pay dates, or on any if `payDates` is null, in no order. */
@@ -52,13 +48,8 @@ export async function voidedRegularRuns(
   payDates: readonly string[] | null,
 ) {
   if (employers.length === 0) return [];
-  return db
-    .selectFrom('payroll_runs')
-    .select(PAYROLL)
+  return regularRuns(db, employers, 'voided')
     .select('voided_at')
-    .where('state', '=', sql.lit('voided'))
-    .where('kind', '=', sql.lit('regular'))
-    .where(isOneOf(db, 'employer_id', employers))
     .where(isOneOfOrAny(db, 'pay_date', payDates))
     .execute();
 }

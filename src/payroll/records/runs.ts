@@ -113,32 +113,33 @@ export async function stateOf(db: Db | Trx, runId: string): Promise<RunState | u
 
 export type Payees = Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>;
 
+/** Selects the regular runs of an employer in a state. */
+function regularRuns(db: Db | Trx, employerId: string, state: RunState) {
+  return db
+    .selectFrom('payroll_runs')
+    .where('employer_id', '=', employerId)
+    .where('state', '=', sql.lit(state))
+    .where('kind', '=', sql.lit('regular'));
+}
+
 /** Returns the only regular run of a state for a pay date, frequency and exactly this pay group, or null. */
 export async function regularRunOn(
   db: Db | Trx,
   { employer_id, pay_frequency, pay_group, pay_date }: Payees & Pick<StoredRun, 'pay_date'>,
   state: 'open' | 'finalized',
 ): Promise<StoredRun | null> {
-  const row = await db
-    .selectFrom('payroll_runs')
+  const row = await regularRuns(db, employer_id, state)
     .selectAll()
-    .where('employer_id', '=', employer_id)
     .where('pay_frequency', '=', pay_frequency)
     .where(sql`coalesce(pay_group, '')`, '=', pay_group ?? '')
     .where('pay_date', '=', pay_date)
-    .where('kind', '=', sql.lit('regular'))
-    .where('state', '=', sql.lit(state))
     .executeTakeFirst();
   return row ?? null;
 }
 
 /** Selects the finalized regular runs that may pay the same employees. A run without a pay group is for all groups. */
 function finalizedRegularRuns(db: Db | Trx, { employer_id, pay_frequency, pay_group }: Payees) {
-  return db
-    .selectFrom('payroll_runs')
-    .where('employer_id', '=', employer_id)
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
+  return regularRuns(db, employer_id, 'finalized')
     .where('pay_frequency', '=', pay_frequency)
     .$if(pay_group !== null, (query) =>
       query.where((where) => where.or([where('pay_group', 'is', null), where('pay_group', '=', pay_group)])),
@@ -186,12 +187,8 @@ export async function finalizedRunOver(
   payees: { employer_id: string; pay_frequency: string | null; pay_group: string | null },
   day: string,
 ): Promise<RunDates | null> {
-  const run = await db
-    .selectFrom('payroll_runs')
+  const run = await regularRuns(db, payees.employer_id, 'finalized')
     .select(['pay_date', 'period_start', 'period_end'])
-    .where('employer_id', '=', payees.employer_id)
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
     .where('period_start', '<=', day)
     .where('period_end', '>=', day)
     .$if(payees.pay_frequency !== null, (query) => query.where('pay_frequency', '=', payees.pay_frequency))
@@ -225,12 +222,8 @@ export async function previousRun(
   run: Payees & Pick<StoredRun, 'pay_date'>,
   runId: string | null,
 ): Promise<string | null> {
-  const previous = await db
-    .selectFrom('payroll_runs')
+  const previous = await regularRuns(db, run.employer_id, 'finalized')
     .select('run_id')
-    .where('employer_id', '=', run.employer_id)
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
     .where('pay_frequency', '=', run.pay_frequency)
     .where('pay_group', run.pay_group === null ? 'is' : '=', run.pay_group)
     .where('pay_date', '<', run.pay_date)
@@ -244,12 +237,8 @@ export async function previousRun(
 
 /** Returns the finalized regular runs of an employer, by pay date. */
 export function regularRunsOf(db: Db | Trx, employerId: string) {
-  return db
-    .selectFrom('payroll_runs')
+  return regularRuns(db, employerId, 'finalized')
     .select(['run_id', 'pay_frequency', 'pay_group', 'pay_date'])
-    .where('employer_id', '=', employerId)
-    .where('kind', '=', 'regular')
-    .where('state', '=', 'finalized')
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
