@@ -70,7 +70,8 @@ export const NO_PAY_SCHEDULE: RunCheck<Found & { run: Run }> = {
   detail: 'Only the first run of the year warns.',
   async find(_, { computation }) {
     if (computation.plan().calendar !== null) return [];
-    if (earlierOfYear(computation).some((earlier) => earlier.plan().calendar === null)) return [];
+    if (earlierLike(computation).some((earlier) => !earlier.isPriorYear && earlier.plan().calendar === null))
+      return [];
     return [{ run: computation.run, result: 'warn' }];
   },
   text({ run: { pay_frequency, pay_group, pay_date } }) {
@@ -117,47 +118,47 @@ async function scheduleOfRun(db: Db, run: Computation['run']): Promise<Schedule 
   return scheduleOf(run, inYear(await readSchedules(db, run.employer_id), yearOf(run.pay_date)));
 }
 
-/** Returns the final runs of the same frequency, pay group and calendar year that are not voided. */
-function earlierOfYear({ run, earlier }: Computation): EarlierRun[] {
+/** Returns the final runs of the same frequency and pay group, of this and the previous calendar year, that are not voided. */
+function earlierLike({ run, earlier }: Computation): EarlierRun[] {
   return earlier.filter(
     (other) =>
       !other.isVoided &&
-      !other.isPriorYear &&
       other.run.pay_frequency === run.pay_frequency &&
       other.run.pay_group === run.pay_group,
   );
 }
 
-/** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
-function previousOfYear({ previous }: Computation): EarlierRun | null {
-  return previous?.isPriorYear === true ? null : previous;
-}
-
 /** `shares`: of the check, before and now. Null if the list of pay dates was removed. */
 type Differs = Found & { terms: RunTerms; shares: Shares | null };
-type Shares = { periods: PeriodClass; before: DateShare; now: DateShare };
+type Shares = { periods: PeriodClass; before: DateShare; beforeIn: string; now: DateShare };
 
-/** Compares the check's share of the year with that of the last run that took one. A removed list of pay dates fails too. */
+/**
+ * Compares the check's share of the year with that of the last run that took one, in this year or the previous one. A removed list
+ * of pay dates fails too; `no-pay-schedule` warns of a new year without one.
+ */
 export const CALENDAR_DIFFERS: RunCheck<Differs> = {
   id: 'calendar-differs',
   title: 'The pay dates changed since the previous run',
   severity: 'fail',
   async find(_, { computation }) {
     const { run } = computation;
-    const previous = previousOfYear(computation);
+    const { previous } = computation;
     if (previous === null) return [];
     const differs = (shares: Shares | null): Differs => {
       const ids = [idOfYear(run, shares?.now.share ?? 'none')];
       return { run_id: previous.runId, terms: computation, shares, ids, result: 'fail' };
     };
-    if (previous.plan().calendar !== null && computation.plan().calendar === null) return [differs(null)];
-    const runs = earlierOfYear(computation).filter(
+    const isRemoved = previous.plan().calendar !== null && computation.plan().calendar === null;
+    if (isRemoved && !previous.isPriorYear) return [differs(null)];
+    const runs = earlierLike(computation).filter(
       (other) => other.run.kind === 'regular' && other.run.pay_date < run.pay_date,
     );
     const differences = PERIOD_CLASSES.flatMap((periods) => {
       const now = shareOfRun(computation, periods);
-      const before = runs.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null);
-      return now === null || before == null || now.share === before.share ? [] : [{ periods, before, now }];
+      const last = runs.findLast((other) => shareOfRun(other, periods) !== null);
+      const before = last === undefined ? null : shareOfRun(last, periods);
+      if (last === undefined || now === null || before === null || now.share === before.share) return [];
+      return [{ periods, before, beforeIn: yearOf(last.run.pay_date), now }];
     });
     // Deductions of both classes usually have the same share.
     const [first] = differences;
@@ -167,26 +168,29 @@ export const CALENDAR_DIFFERS: RunCheck<Differs> = {
   },
   text({ run_id, terms, shares }) {
     if (shares === null) return `${run_id} had a list of pay dates; today there is none`;
-    const { before, now, periods } = shares;
+    const { before, beforeIn, now, periods } = shares;
     const { run } = terms;
+    const example = (...of: readonly DateShare[]) => exampleOf(of, run.pay_frequency);
+    const [last, next] = [example(before).amount, example(now).amount];
+    const year = yearOf(run.pay_date);
+    if (beforeIn !== year) return `${last} on a check of ${beforeIn}; ${next} on a check of ${year}`;
     const remaining = (terms.plan().calendar ?? [])
       .filter(({ pay_date }) => pay_date >= run.pay_date)
       .flatMap((date) => date[periods] ?? [])
       .filter(({ share }) => share === now.share);
-    const example = (...of: readonly DateShare[]) => exampleOf(of, run.pay_frequency);
     const { amount, total } = example(...remaining);
     const checks = remaining.length === 1 ? '1 check' : `${remaining.length} checks`;
-    return `${example(before).amount} until now; ${amount} left of ${total}, on ${checks}; ${example(now).amount}`;
+    return `${last} until now; ${amount} left of ${total}, on ${checks}; ${next}`;
   },
   advice:
-    'The pay dates changed after a run was finalized, so the remaining checks take what is left of the year. Correct the pay schedule, or accept the new amounts.',
+    'The pay dates changed, so each check takes another part of the year. Within a year, the remaining checks take what is left of it. Correct the pay schedule, or accept the new amounts.',
   passed: passedIfRegular(
     'An off-cycle run is not compared with others of the year.',
     async (_, question) => {
-      const previous = previousOfYear(question.computation);
+      const { previous } = question.computation;
       return previous === null
-        ? 'No earlier run of the year is finalized for this pay frequency and pay group.'
-        : `The previous run of the year, ${previous.runId}, has the same share of the year.`;
+        ? 'No earlier run is finalized for this pay frequency and pay group.'
+        : `The previous run, ${previous.runId}, has the same share of its year.`;
     },
   ),
   fixed: SETTINGS,

@@ -931,3 +931,23 @@ test('a run without a list of pay dates fails after a run with one', async (t, d
   const texts = ['before had a list of pay dates; today there is none'];
   t.match(await check(db, 'calendar-differs'), { result: 'fail', texts });
 });
+
+test('the first run of a year is compared with the last one of the previous year', async (t, db) => {
+  const pastDates = every(14, '2025-01-03', 26).map((date, index) => ({
+    ...dateOf(date),
+    takes: index < 2 ? ('none' as const) : ('all' as const),
+  }));
+  await setSchedules(db, [schedule({ pay_dates: pastDates }), schedule()]);
+  await finalized(db, 'before', DECEMBER);
+  const texts = ['75.00 on a check of 2025; 69.23 on a check of 2026'];
+  t.match(await check(db, 'calendar-differs', runOn('2026-01-02')), { result: 'fail', texts });
+  await setSchedules(db, [schedule({ pay_dates: pastDates })]);
+  t.match(
+    await check(db, 'calendar-differs', runOn('2026-01-02')),
+    { result: 'fail', texts },
+    'without a list',
+  );
+  await setSchedules(db, [schedule({ pay_dates: pastDates }), schedule()]);
+  await finalized(db, 'first', runOn('2026-01-02'));
+  t.match(await check(db, 'calendar-differs', runOn('2026-01-16')), { result: 'pass' });
+});
