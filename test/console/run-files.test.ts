@@ -142,9 +142,10 @@ t.test('the page for amounts taken shows each report and the lines that later on
   t.equal(await reader.getByRole('button', { name: 'Check' }).count(), 0);
 });
 
-t.test('nothing taken from a paycheck is one box for all of its lines', async (t) => {
+t.test('nothing taken from a paycheck is one box for all of its lines above zero', async (t) => {
   const { db, opened, finalized, call } = await openPayroll(t);
   await deduct(db, 'evt-vision', { id: 'ded-3', line_of_coverage: 'vision' });
+  await deduct(db, 'evt-back', { id: 'ded-4', line_of_coverage: 'cancer', member_contribution: '-26.00' });
   await finalized('r', '2026-07-17');
   const page = await opened('/runs/r/taken?employee_id=emp-1', { refusals: true });
   await page.getByLabel('Nothing was taken from this paycheck').check();
@@ -153,9 +154,12 @@ t.test('nothing taken from a paycheck is one box for all of its lines', async (t
     ['medical', '$69.23', '$0.00', '$69.23'],
     ['vision', '$69.23', '$0.00', '$69.23'],
   ]);
+  await page.getByLabel('medical, pre-tax').fill('1,00');
+  await click(page, 'Save the amounts');
+  await page.locator('#outcome').getByText('must be an amount').waitFor();
   await page.getByLabel('medical, pre-tax').fill('10.00');
   await click(page, 'Save the amounts');
-  await page.locator('#rejected').waitFor();
+  await page.locator('#outcome').getByText('the same line').waitFor();
   await page.getByLabel('medical, pre-tax').fill('');
   await click(page, 'Save the amounts');
   await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();

@@ -375,7 +375,7 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await click(page, 'Override the amounts');
   await page.getByRole('alert').filter({ hasText: 'Fix these fields first' }).waitFor();
   await page.getByText('$69.23 in the run now.').waitFor();
-  await page.getByLabel('Employee amount').fill('40');
+  await page.getByLabel('Employee amount').fill('$40.00');
   await page.getByLabel('Employer amount').fill('0');
   await page.getByLabel('Reason').fill(HOSTILE);
   await page.getByRole('cell', { name: '−$161.53' }).waitFor();

@@ -3,6 +3,7 @@ import { type ProblemDetails, problemOf, Refusal } from '../../api/problem.ts';
 import { toMilliseconds } from '../../api/schemas.ts';
 import { REASON_MAX_CHARACTERS } from '../../contract/fields.ts';
 import { toInstant } from '../../contract/instant.ts';
+import * as meant from '../../contract/meant.ts';
 import type { Problem } from '../../errors.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -181,14 +182,15 @@ export function preview(formId: string, path: string, content: Content = null): 
   return html`<div class="preview-of" aria-live="polite" hx-post=${path} hx-trigger=${`change from:#${formId} delay:200ms`} hx-include=${`#${formId}`} hx-target="this" hx-swap="innerHTML" hx-disable="">${content}</div>`;
 }
 
-/** People write $1,205.27. */
-export function plainAmount(text = ''): string {
-  return text.trim().replace(/^\$|,/g, '');
+/** Returns an amount as the API reads it, for a text with one meaning: `−$1,205.27`, as pages print it, is -1205.27. */
+export function plainAmount(text: string | undefined): string | undefined {
+  const typed = text?.trim();
+  return typed ? (meant.meantAmount(typed) ?? typed) : undefined;
 }
 
 /** Returns the amount that a text means, for a preview; null for an empty field and for what the API will refuse. */
 export function meantAmount(text: string | undefined): Cents | null {
-  const [, whole, cents = ''] = /^(-?\d{1,12})(?:\.(\d{1,2}))?$/.exec(plainAmount(text)) ?? [];
+  const [, whole, cents = ''] = /^(-?\d{1,12})(?:\.(\d{1,2}))?$/.exec(plainAmount(text) ?? '') ?? [];
   return whole === undefined ? null : centsOf(`${whole}.${cents.padEnd(2, '0')}`);
 }
 

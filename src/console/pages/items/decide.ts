@@ -11,6 +11,7 @@ import {
   choicesOf,
   filledForm,
   hiddenFields,
+  plainAmount,
   preview,
   problemSummary,
   reasonSpec,
@@ -91,7 +92,8 @@ function decisionsOf(form: Query): object[] {
   const { action = '', hold_employee } = form;
   // The stylesheet hides the terms of other actions.
   const terms = Object.entries(labels.TERMS).filter(([, term]) => term.action === action);
-  const fields = { action, ...Object.fromEntries(terms.map(([name]) => [name, form[name]])) };
+  const typed: Query = { ...form, amount: plainAmount(form.amount) };
+  const fields = { action, ...Object.fromEntries(terms.map(([name]) => [name, typed[name]])) };
   if (hold_employee !== undefined) return [{ employee_id: hold_employee, ...fields }];
   const selected = selectedIn(form);
   if (selected.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one item.');

@@ -12,6 +12,7 @@ import {
   filledForm,
   hiddenFields,
   meantAmount,
+  plainAmount,
   preview,
   reasonSpec,
   type Specs,
@@ -48,7 +49,11 @@ export function overridePages(pages: Console): void {
     const { employee_id = '', deduction_id = '', member_amount, employer_amount, reason } = form;
     const call = api.perform(overridePayrollRunLine, {
       params: { employee_id, deduction_id },
-      body: { member_amount, employer_amount, reason },
+      body: {
+        member_amount: plainAmount(member_amount),
+        employer_amount: plainAmount(employer_amount),
+        reason,
+      },
     });
     const { problem } = await attempt(call, 400, 404, 409, 422);
     return problem === undefined

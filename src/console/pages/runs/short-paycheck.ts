@@ -15,6 +15,13 @@ import { readLines } from './paycheck-lines.ts';
 /** Prefix of the field of a line, followed by its place among the lines of the employee, which never changes in a final run. */
 const AMOUNT = 'amount:';
 
+const NOTHING = html`<p class="one"><input type="checkbox" id="nothing" name="nothing" value="yes" /> <label for="nothing">Nothing was taken from this paycheck</label></p>`;
+
+/** A report that nothing was taken names only these lines, and no refunds. */
+function isTakenFrom({ member_amount }: Line): boolean {
+  return centsOf(member_amount) > 0n;
+}
+
 export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Promise<Html> {
   const { employee_id } = visit.query;
   const path = runPath(id, '/taken');
@@ -35,7 +42,7 @@ export async function paycheckForm({ id, employer_id }: Run, visit: Visit): Prom
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
       <div class="fields">${lines.map(amountField)}</div>
-      <p class="one"><input type="checkbox" id="nothing" name="nothing" value="yes" /> <label for="nothing">Nothing was taken from this paycheck</label></p>
+      ${lines.some(isTakenFrom) && NOTHING}
       <p class="one"><input type="checkbox" id="over" name="over" value="yes" /> <label for="over">An amount larger than its line, or of the other sign, is right</label></p>
       ${preview('paycheck-form', `${path}/preview`)}
       <button type="submit" class="while-unchanged">Save the amounts</button>
@@ -59,8 +66,8 @@ function amountField(line: Line, index: number): Html {
 export async function leftOpen(act: Act): Promise<Html> {
   const { employee_id = '', nothing, ...fields } = act.form;
   const rows = (await readLines(act, { employee_id })).flatMap((line, index) => {
-    const typed = meantAmount(fields[AMOUNT + index]);
-    const taken = typed ?? (nothing === undefined ? null : 0n);
+    const isNothing = nothing !== undefined && isTakenFrom(line);
+    const taken = meantAmount(fields[AMOUNT + index]) ?? (isNothing ? 0n : null);
     return taken === null ? [] : [{ ...line, taken }];
   });
   if (rows.length === 0) return html`<p class="hint">Every line counts as taken in full.</p>`;
@@ -78,7 +85,7 @@ export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
   const lines = await readLines(act, { employee_id });
   const reported = lines.flatMap((line, index) => {
     const amount = plainAmount(fields[AMOUNT + index]);
-    return amount === '' ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
+    return amount === undefined ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
   });
   // With an amount too, the API refuses the line that both name.
   return { lines: nothing === undefined ? reported : [{ employee_id, amount: '0.00' }, ...reported] };
