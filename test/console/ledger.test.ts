@@ -88,6 +88,15 @@ t.test('an employee with no employer or two is marked, with advice', async (t) =
   const body = { employer_id: 'a', reason: 'a test' };
   t.match(await call({ method: 'PUT', url: '/v1/deductions/d1/employer', body }), { status: 201 });
   t.equal(await skipped(), 0, 'runs of the assigned employer take it');
+  const records = (await cells(page, 'Actions, newest first')).map(([action, _time, _by, at]) => [
+    action,
+    at,
+  ]);
+  const assigned = 'Deduction assigned to an employer';
+  t.strictSame(records.toSorted(), [
+    [assigned, 'a'],
+    [assigned, 'b'],
+  ]);
 });
 
 t.test('the next page of a list keeps its filters', async (t) => {

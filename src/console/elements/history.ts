@@ -6,7 +6,7 @@ import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { checkNames } from './checks.ts';
 import { actorName, instant } from './format.ts';
-import { address, type Query } from './links.ts';
+import { address, named, type Query } from './links.ts';
 import { type Column, table, withNote } from './list.ts';
 
 type AuditRecord = RowOf<typeof listAuditRecords>;
@@ -20,6 +20,12 @@ export const RECORD_COLUMNS = {
   by: ['By', ({ actor }) => actorName(actor)],
   reason: ['Reason', reasonOf, 'wide'],
 } as const satisfies Record<string, Column<AuditRecord>>;
+
+/** Of an action that concerns several employers, each has a record. */
+const EMPLOYER: Column<AuditRecord> = [
+  'Employer',
+  ({ employer_id }) => employer_id && named('employer', employer_id),
+];
 
 export function reasonOf({ reason, reason_hash, details }: AuditRecord): Content {
   const { accepted_checks: checks = [] } = details as { accepted_checks?: string[] };
@@ -36,12 +42,14 @@ export async function historyOf(
   if (!may('audit:read')) return null;
   const { data, has_more } = await api.perform(listAuditRecords, { query: { ...filter, limit: SHOWN } });
   const { action, time, by, reason } = RECORD_COLUMNS;
+  const isOfSeveral = new Set(data.map(({ employer_id }) => employer_id)).size > 1;
+  const columns = [action, time, by, ...(isOfSeveral ? [EMPLOYER] : []), reason];
   const more = html`<p><a href=${address('/audit', filter)}>All records</a></p>`;
   const caption = { caption: 'Actions, newest first', captionHidden: true };
   return html`
     <details open=${isOpen && data.length > 0}>
       <summary>History</summary>
-      ${data.length === 0 ? html`<p class="hint">No records.</p>` : table(data, caption, [action, time, by, reason])}
+      ${data.length === 0 ? html`<p class="hint">No records.</p>` : table(data, caption, columns)}
       ${has_more && more}
     </details>
   `;
