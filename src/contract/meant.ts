@@ -262,10 +262,13 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 const OF_EMPLOYMENT =
   /\b(?:reg(?:ular)?|perm(?:anent)?|(?:non[- ]?)?exempt|no overtime|eligible for overtime)\b/gi;
 
+/** Notes that change the meaning: `Life (Spouse)`, `Medical (Employer)`. */
+const OF_ANOTHER = /\((?:spouse|child(?:ren)?|dependents?|(?:domestic )?partner|employer|er|company)\)$/i;
+
 /** Returns the one of `values` that a text means: `Full Time`, `FT` and `F` are full_time, and `Texas` and `tx` are TX. */
 export function meantChoice(values: readonly unknown[], written: string): string | null {
   // `Full time (30+ hours per week)`, but also `Child(ren)`.
-  const note = written.endsWith(')') ? written.indexOf(' (') : -1;
+  const note = written.endsWith(')') && !OF_ANOTHER.test(written) ? written.indexOf(' (') : -1;
   const words = [written, written.slice(0, Math.max(0, note)), written.replace(OF_EMPLOYMENT, '')]
     .map(folded)
     .filter((word) => word !== '');

@@ -161,6 +161,14 @@ const CHOICES: readonly (readonly [values: readonly string[], table: Table])[] =
     ],
   ],
   [
+    ['life', 'medical', 'dental'],
+    [
+      ['Medical (PPO)', 'medical'],
+      ['Life (Spouse)', null],
+      ['Dental (ER)', null],
+    ],
+  ],
+  [
     ['pre_tax', 'post_tax'],
     [
       ['Pre-Tax', 'pre_tax'],
