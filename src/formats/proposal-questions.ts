@@ -12,7 +12,7 @@ const STATUSES: ReadonlySet<string> = new Set([
   ...['status', 'employeestatus', 'positionstatus', 'workerstatus', 'employmentstatus', 'activestatus'],
   ...['statuscode', 'employeestatuscode', 'positionstatuscode', 'employmentstatuscode'],
 ]);
-const HAS_LEFT = /^(?:t|term|termed|terminated|separated|inactive|resigned)$/;
+const HAS_LEFT = /^(?:t|inactive|left|former)$|^(?:term|separat|resign|retire|deceas|dismiss|quit|laidoff)/;
 
 /** Bounds the values that are remembered. */
 const VALUES_MAX = 100;

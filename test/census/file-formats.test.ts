@@ -141,12 +141,13 @@ t.test('people who left, and people of other employers, are asked for', async (t
     { ...VENDOR, 'Employee Status': 'Terminated', 'Term Date': '', Company: 'A' },
     { ...VENDOR, 'Emp #': '1002', 'Employee Status': 'T', 'Term Date': '1/31/2026', Company: 'B' },
     { ...VENDOR, 'Emp #': '1003', 'Employee Status': 'Active', 'Term Date': '', Company: '' },
+    { ...VENDOR, 'Emp #': '1004', 'Employee Status': 'Retired', 'Term Date': '', Company: '' },
   ]);
   const { valid, problems, format } = await propose(people);
   t.notOk(valid);
   t.strictSame(problems.map(describe), [
     'Company: has 2 different values: leave out the rows of other employers',
-    'Employee Status: has people who left without a termination date, 1 row: leave these rows out, or add the dates',
+    'Employee Status: has people who left without a termination date, 2 rows: leave these rows out, or add the dates',
   ]);
   t.match(await propose(people, format), { valid: true, problems: [] }, 'a person has confirmed the columns');
 });
