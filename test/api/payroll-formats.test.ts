@@ -123,6 +123,8 @@ test("payroll's own file is proposed by its headers and the employer's codes", a
     },
     repairs: { changes: [{ rule: 'word' }, { rule: 'amount' }] },
   });
+  const empty = await propose('Emp ID,Deduction Code,Amount', '1,MED,');
+  t.match(empty, { valid: false, problems: [{ path: 'lines[0].member_amount', rule: /^is required/ }] });
   const wide = await propose('Emp ID,Name,Med,DEN,MED-ER,401K', '1,Ana,69.23,(10.00),161.54,50');
   t.strictSame(fields(wide), ['employee_id', null, 'amount[MED]', 'amount[DEN]', 'amount[MED-ER]', null]);
   t.match(wide, { valid: true, unread: ['Name', '401K'] });

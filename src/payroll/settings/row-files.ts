@@ -64,6 +64,8 @@ function payrollFile(target: Target, run: RunFields | null): RowFile {
       ({ path, fields }) => {
         if (fields.employee_id === undefined)
           problems.add({ path: `${path}.employee_id`, rule: 'is required' });
+        if (fields.member_amount === undefined && fields.employer_amount === undefined)
+          problems.add({ path: `${path}.member_amount`, rule: 'is required' });
         for (const name of ['member_amount', 'employer_amount']) {
           const amount = fields[name];
           if (amount !== undefined && parseAmount(amount) === null)
