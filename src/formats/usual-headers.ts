@@ -27,8 +27,17 @@ const OTHER_WORDS: OtherWords = {
   state: ['st', 'stateprovince', 'statecode', 'stateterritory', 'stateterritorycode'],
   zip_code: ['zip', 'postcode', 'postalcode', 'zippostalcode', 'zippostal'],
   hire_date: [
-    ...['datehired', 'dateofhire', 'hireddate', 'hired', 'originalhiredate', 'startdate', 'lasthiredate'],
-    ...['mostrecenthiredate', 'rehiredate', 'daterehired', 'employmentstartdate', 'workstartdate'],
+    // An employee who was hired again has the last one.
+    ...[
+      'lasthiredate',
+      'mostrecenthiredate',
+      'latesthiredate',
+      'datehired',
+      'dateofhire',
+      'hireddate',
+      'hired',
+    ],
+    ...['originalhiredate', 'startdate', 'rehiredate', 'daterehired', 'employmentstartdate', 'workstartdate'],
   ],
   email: [
     ...['emailaddress', 'mail', 'personalemail', 'homeemail', 'workemail'],

@@ -152,6 +152,17 @@ t.test('people who left, and people of other employers, are asked for', async (t
   t.match(await propose(people, format), { valid: true, problems: [] }, 'a person has confirmed the columns');
 });
 
+t.test('people who were hired again have their last hire date, or are asked for', async (t) => {
+  const { 'Hire Date': _, ...vendor } = VENDOR;
+  const dates = { 'Original Hire Date': '2/3/2010', 'Last Hire Date': '2/3/2020' };
+  t.match((await confirmed(csv([{ ...vendor, ...dates }]))).employees, [{ hire_date: '2020-02-03' }]);
+  const again = { ...vendor, 'Hire Date': '2/3/2010', 'Rehire Date': '2/3/2020' };
+  const people = csv([again, { ...again, 'Emp #': '1002', 'Rehire Date': '' }]);
+  t.match((await propose(people)).problems, [
+    { path: 'Rehire Date', rule: /^has people who were hired again, 1 row, and is not read/ },
+  ]);
+});
+
 t.test('another column that may have the value is named', async (t) => {
   const { problems } = await propose(csv([{ ...VENDOR, Status: 'FT', 'Employment Status': 'ACTIVE' }]));
   t.match(problems.map(describe), [
@@ -220,6 +231,7 @@ t.test('values of each type are read as payroll writes them, or refuse the file'
     ...['0', '(   )   -'].map((text) => ['Phone', 'phone_number', text, undefined] as const),
     ['Emp #', 'employee_id', '="00123"', '00123'],
     ['Emp #', 'employee_id', "'00123", '00123'],
+    ['Emp #', 'employee_id', "'A-12", 'A-12'],
     ['Status', 'employment_status', 'PT - Part Time', 'part_time'],
     ['Status', 'employment_status', 'PT - Full Time', null],
     ['Status', 'employment_status', '1 - Full Time', null],
