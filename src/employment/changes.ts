@@ -137,7 +137,7 @@ export async function undeliveredTerminations(
 }
 
 /** How many changes of an employer's employees the service lacks: sent automatically, or waiting for a person. */
-export type UndeliveredChanges = { waiting: number; rejected: number };
+type UndeliveredChanges = { waiting: number; rejected: number };
 
 /**
  * Counts the changes that `listChanges` lists as of an employer, by employer, without employers that have none. `employers`: null

@@ -1,7 +1,8 @@
 /** Lists notifications, and sends one again by hand. */
 import { type RawBuilder, type Selectable, sql } from 'kysely';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { ago } from '../checks.ts';
+import { component, integer, nullable, nullableText, text } from '../contract/fields.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -16,19 +17,28 @@ type Row = Selectable<Tables['notifications']>;
 export const STATES = ['pending', 'delivered', 'failed'] as const;
 type State = (typeof STATES)[number];
 
-export type NotificationView = {
-  id: string;
-  type: string;
-  state: State;
-  created_at: string;
-  attempts: number;
-  next_attempt_at: string | null;
-  status: number | null;
-  reason: string | null;
-  finished_at: string | null;
-  data: Record<string, unknown>;
-  text: string;
-};
+export const StoredNotification = component(
+  'StoredNotification',
+  {
+    id: text('The ID of the notification: the header `webhook-id` of every attempt to send it.'),
+    type: text('The type.'),
+    state: Type.Enum([...STATES], {
+      description: '`failed`: the receiver did not accept it in 72 hours, or too many waited.',
+    }),
+    created_at: text('When it was stored: the `timestamp` that the receiver gets.'),
+    attempts: integer('The number of attempts to send it.'),
+    next_attempt_at: nullableText(
+      'When it is sent next. Null if it is finished, or waits for an earlier notification of its subject.',
+    ),
+    status: { ...nullable(Type.Integer()), description: 'The HTTP status of the last response.' },
+    reason: nullableText('Why the last attempt, or the notification, failed.'),
+    finished_at: nullableText('When it was delivered or failed.'),
+    data: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The IDs that it has.' }),
+    text: text('The sentence that it has.'),
+  },
+  'A notification of the payroll system.',
+);
+type NotificationView = Static<typeof StoredNotification>;
 
 export function viewRow(row: Row): NotificationView {
   const { notification_id: id, type, state, created_at, attempts, status, reason, finished_at } = row;

@@ -11,28 +11,6 @@ import { cursor, limit, ownId, pageOf } from '../schemas.ts';
 /** The values of the filters, for the console. */
 export const NOTIFICATION_FILTERS = { state: notifications.STATES, type: NOTIFICATION_TYPES } as const;
 
-const StoredNotification = field.component(
-  'StoredNotification',
-  {
-    id: field.text('The ID of the notification: the header `webhook-id` of every attempt to send it.'),
-    type: field.text('The type.'),
-    state: Type.Enum([...notifications.STATES], {
-      description: '`failed`: the receiver did not accept it in 72 hours, or too many waited.',
-    }),
-    created_at: field.text('When it was stored: the `timestamp` that the receiver gets.'),
-    attempts: field.integer('The number of attempts to send it.'),
-    next_attempt_at: field.nullableText(
-      'When it is sent next. Null if it is finished, or waits for an earlier notification of its subject.',
-    ),
-    status: { ...field.nullable(Type.Integer()), description: 'The HTTP status of the last response.' },
-    reason: field.nullableText('Why the last attempt, or the notification, failed.'),
-    finished_at: field.nullableText('When it was delivered or failed.'),
-    data: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The IDs that it has.' }),
-    text: field.text('The sentence that it has.'),
-  },
-  'A notification of the payroll system.',
-);
-
 export const listNotifications = operation({
   id: 'listNotifications',
   method: 'GET',
@@ -49,7 +27,7 @@ export const listNotifications = operation({
     cursor,
     limit,
   }),
-  response: { 200: pageOf(StoredNotification) },
+  response: { 200: pageOf(notifications.StoredNotification) },
   run: ({ query }, { db }) => notifications.listNotifications(db, query, query),
 });
 
@@ -64,7 +42,7 @@ export const retryNotification = operation({
   description:
     'A failed notification is sent again for up to 72 hours, and a pending one at once. A delivered one is a 409.',
   params: field.closed({ notification_id: { ...ownId, description: 'The ID of the notification.' } }),
-  response: { 202: StoredNotification },
+  response: { 202: notifications.StoredNotification },
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(call, { db, sharedNow }) {
     return transact(db, async (trx) =>
@@ -84,7 +62,7 @@ export const testNotification = operation({
   summary: 'Send a test notification',
   description:
     'Stores a notification of the type `notification.test`, which a running sidecar sends. The list shows whether it was delivered. Without `NOTIFY_URL` it is a 409.',
-  response: { 202: StoredNotification },
+  response: { 202: notifications.StoredNotification },
   refuses: ['CONFLICT'],
   async run(call, { db, sharedNow }) {
     return transact(db, async (trx) =>

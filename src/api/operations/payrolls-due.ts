@@ -1,18 +1,16 @@
 import Type, { type Static } from 'typebox';
-import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
 import { isAppError } from '../../errors.ts';
 import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import {
-  MISSING,
-  PAYROLL_STATES,
+  DuePayroll,
   type PayrollDue,
   payrollsDue,
   RECOMPUTE_AFTER_MS,
   sortKeyOf,
 } from '../../payroll/lifecycle/payrolls-due.ts';
-import { APPROVALS_SEEN, findingHash } from '../../payroll/records/approvals.ts';
+import { findingHash } from '../../payroll/records/approvals.ts';
 import {
   ComputationResult,
   computationsOf,
@@ -46,45 +44,7 @@ const PayrollDueRow = field.component(
   'PayrollDue',
   {
     id: field.text('Identifies the employer, pay frequency and pay group.'),
-    employer_id: field.text('The employer.'),
-    pay_frequency: field.nullable(
-      field.oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency. Null without a pay schedule.'),
-    ),
-    pay_group: field.nullableText('The pay group of the pay schedule.'),
-    pay_date: field.nullableText('The pay date that is due. Null if the pay schedule has none.'),
-    period_start: field.nullableText('The first day of its pay period.'),
-    period_end: field.nullableText('The last day of its pay period.'),
-    next_pay_date: field.nullableText('The pay date after it.'),
-    last_pay_date: field.nullableText('The last pay date of the pay schedule.'),
-    state: field.oneOfDescribed(
-      PAYROLL_STATES,
-      '`needs_setup`: no pay date is due, see `missing`. `overdue`: the pay date has passed, and the run is not finalized. ' +
-        '`not_started`: there is no run. `needs_review`: a check has a failed finding that no approval accepts, or the run was not computed yet. ' +
-        '`waiting_for_approval`: the employer requires a second approval, and the lines have none. ' +
-        '`ready`: when the run was last computed, every check passed, or an approval of its lines accepts the failed ones.',
-    ),
-    approval: field.nullable(
-      field.oneOfDescribed(
-        APPROVALS_SEEN,
-        'The second approval of the open run: `missing`; `given` by another person; `yours`: you gave it, so another person must ' +
-          'finalize the run. Null if none is required.',
-      ),
-    ),
-    run_id: field.nullableText('The open or finalized run of the pay date.'),
-    voided_run_id: field.nullableText(
-      'The run of the pay date that was voided last, if there is no other run.',
-    ),
-    undelivered_changes: field.closed(
-      {
-        waiting: field.integer('Changes that are sent automatically, or wait for another one.'),
-        rejected: field.integer('Changes that the benefits service rejected, so that a person must decide.'),
-      },
-      'The employment changes of employees of the employer, also former ones, that the benefits service lacks.',
-    ),
-    missing: Type.Array(field.oneOf(MISSING), {
-      description:
-        'What the employer lacks for payroll. `next_pay_dates`: the pay schedule ends within 60 days.',
-    }),
+    ...DuePayroll.properties,
     computation: field.nullable(
       field.closed({
         ...RunComputation.properties,

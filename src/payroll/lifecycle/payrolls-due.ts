@@ -1,13 +1,23 @@
 /** The payrolls that are due: one for each employer, pay frequency and pay group, and what an employer lacks for payroll. */
+import Type, { type Static } from 'typebox';
 import { employersWithCensus } from '../../census/staged.ts';
 import { employersWithSyncs } from '../../census/syncs.ts';
-import type { PayFrequency } from '../../contract/employee.ts';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
+import {
+  closed,
+  integer,
+  nullable,
+  nullableText,
+  oneOf,
+  oneOfDescribed,
+  text,
+} from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
-import { type UndeliveredChanges, undeliveredChanges } from '../../employment/changes.ts';
+import { undeliveredChanges } from '../../employment/changes.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
 import { isSamePerson } from '../../security/tokens.ts';
-import { type ApprovalSeen, type ApprovedLines, approvedLines } from '../records/approvals.ts';
+import { APPROVALS_SEEN, type ApprovedLines, approvedLines } from '../records/approvals.ts';
 import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
 import { currentRegularRuns, lastPayDates, voidedRegularRuns } from '../records/regular-runs.ts';
 import {
@@ -25,17 +35,11 @@ const OUTDATED_MS = 5 * 60_000;
 export const RECOMPUTE_AFTER_MS = 60_000;
 
 /** The parts of an employer's setup, in the order in which a person completes them. */
-export const MISSING = [
-  'census',
-  'pay_schedule',
-  'next_pay_dates',
-  'payroll_codes',
-  'payroll_policy',
-] as const;
-export type Missing = (typeof MISSING)[number];
+const MISSING = ['census', 'pay_schedule', 'next_pay_dates', 'payroll_codes', 'payroll_policy'] as const;
+type Missing = (typeof MISSING)[number];
 
 /** `needs_setup`: there is no pay date. `overdue`: the pay date has passed. */
-export const PAYROLL_STATES = [
+const PAYROLL_STATES = [
   'needs_setup',
   'overdue',
   'not_started',
@@ -44,27 +48,47 @@ export const PAYROLL_STATES = [
   'ready',
   'finalized',
 ] as const;
-type PayrollState = (typeof PAYROLL_STATES)[number];
 
-export type PayrollDue = {
-  employer_id: string;
-  pay_frequency: PayFrequency | null;
-  pay_group: string | null;
-  pay_date: string | null;
-  period_start: string | null;
-  period_end: string | null;
-  /** The pay date after `pay_date`. */
-  next_pay_date: string | null;
-  /** The last pay date of the schedule. */
-  last_pay_date: string | null;
-  state: PayrollState;
-  /** Null without an open run, and for an employer that requires no approval. */
-  approval: ApprovalSeen | null;
-  run_id: string | null;
-  /** The voided run that a new one would repeat. */
-  voided_run_id: string | null;
-  missing: Missing[];
-  undelivered_changes: UndeliveredChanges;
+/** What is shown of a payroll without its run's figures. */
+export const DuePayroll = closed({
+  employer_id: text('The employer.'),
+  pay_frequency: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency. Null without a pay schedule.')),
+  pay_group: nullableText('The pay group of the pay schedule.'),
+  pay_date: nullableText('The pay date that is due. Null if the pay schedule has none.'),
+  period_start: nullableText('The first day of its pay period.'),
+  period_end: nullableText('The last day of its pay period.'),
+  next_pay_date: nullableText('The pay date after it.'),
+  last_pay_date: nullableText('The last pay date of the pay schedule.'),
+  state: oneOfDescribed(
+    PAYROLL_STATES,
+    '`needs_setup`: no pay date is due, see `missing`. `overdue`: the pay date has passed, and the run is not finalized. ' +
+      '`not_started`: there is no run. `needs_review`: a check has a failed finding that no approval accepts, or the run was not computed yet. ' +
+      '`waiting_for_approval`: the employer requires a second approval, and the lines have none. ' +
+      '`ready`: when the run was last computed, every check passed, or an approval of its lines accepts the failed ones.',
+  ),
+  approval: nullable(
+    oneOfDescribed(
+      APPROVALS_SEEN,
+      'The second approval of the open run: `missing`; `given` by another person; `yours`: you gave it, so another person must ' +
+        'finalize the run. Null if none is required.',
+    ),
+  ),
+  run_id: nullableText('The open or finalized run of the pay date.'),
+  voided_run_id: nullableText('The run of the pay date that was voided last, if there is no other run.'),
+  undelivered_changes: closed(
+    {
+      waiting: integer('Changes that are sent automatically, or wait for another one.'),
+      rejected: integer('Changes that the benefits service rejected, so that a person must decide.'),
+    },
+    'The employment changes of employees of the employer, also former ones, that the benefits service lacks.',
+  ),
+  missing: Type.Array(oneOf(MISSING), {
+    description:
+      'What the employer lacks for payroll. `next_pay_dates`: the pay schedule ends within 60 days.',
+  }),
+});
+
+export type PayrollDue = Static<typeof DuePayroll> & {
   computation: (StoredComputation & { is_outdated: boolean }) | null;
 };
 
@@ -235,7 +259,7 @@ function stateOf(
   { run_id, pay_date }: Pick<Dated, 'run_id' | 'pay_date'>,
   computation: StoredComputation | undefined,
   { today, approvals }: { today: string; approvals: readonly ApprovedLines[] | null },
-): PayrollState {
+): PayrollDue['state'] {
   if (pay_date < today) return 'overdue';
   if (run_id === null) return 'not_started';
   const { problem = '', failed = [] } = computation?.result ?? {};
@@ -261,7 +285,7 @@ function approvalBy(
   person: string | null,
   computation: StoredComputation | undefined,
   approvals: readonly ApprovedLines[] | null,
-): ApprovalSeen | null {
+): PayrollDue['approval'] {
   if (approvals === null) return null;
   const counting = countingOf(approvals, computation);
   if (counting.length === 0) return 'missing';
