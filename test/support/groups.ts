@@ -13,8 +13,15 @@ import { TAP_FOLDER } from './kept.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Many, because each process loads tap and most of the code, but the last ones must end at about the same time. */
 const FILES_PER_GROUP = 24;
-/** The tests that take longest. They begin first, because one that begins last runs alone at the end. */
-const FIRST = ['test/package', 'test/console/', 'test/end-to-end/', 'test/cli/'];
+/** The tests that take longest or wait for timers. They begin first, because one that begins last runs alone at the end. */
+const FIRST = [
+  'test/package',
+  'test/console/',
+  'test/end-to-end/',
+  'test/cli/',
+  'test/runtime/',
+  'test/security/',
+];
 /** A group without other files: those use random values and timers while they load, and the simulation replaces them. */
 const SIMULATION = 'test/simulation/';
 /** A file that moves the tests of its process to PostgreSQL. */
