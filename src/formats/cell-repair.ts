@@ -20,8 +20,8 @@ const NO_SEX =
 /** Zeros, or the punctuation of a number without its digits. */
 const NO_PHONE = /^[0 ()+./-]+$/;
 
-/** Spreadsheets mark a number or an ID that is stored as a text: `="0123"` and `'A123`. */
-const TEXT_MARK = /^="([^"]*)"$|^['’](?=[A-Za-z_-]*\d[\w-]*$)/;
+/** Spreadsheets mark a number or an ID that is stored as a text: `="0123"` and `'A123`. Our own files have `'-1`, which `asWritten` reads. */
+const TEXT_MARK = /^="([^"]*)"$|^['’](?=(?:[A-Za-z_][A-Za-z_-]*)?\d[\w-]*$)/;
 
 /** An empty date, as databases and spreadsheets write it. */
 const NO_DATE = /^(?:0{1,4}([/.-])0{1,2}\1(?:0{4}|0{1,2})|0|0?1\/0?0\/1900)$/;

@@ -38,10 +38,10 @@ const line = fc.record({
   kind: fc.constantFrom('regular', 'adjustment', 'arrears'),
   ...{ member: cents, employer: cents },
 });
-// Payroll's IDs, also such as a spreadsheet would compute, but not what marks a number as text: ="1" and '1.
+// Payroll's IDs, also such as a spreadsheet would compute, but not what marks a number or an ID as text: ="1", '1 and 'a-1.
 const id = fc
   .stringMatching(/^[-=+@'0-9a-z,";]{1,12}$/)
-  .filter((text) => !/^="|^'\d+$|^\d+(\.\d+)?e\+?\d+$/i.test(text));
+  .filter((text) => !/^="|^'(?:[a-z][a-z-]*)?\d[\da-z-]*$|^\d+(\.\d+)?e\+?\d+$/i.test(text));
 const employees = fc.uniqueArray(fc.tuple(id, fc.array(line, { minLength: 1, maxLength: 5 })), {
   selector: ([name]) => name,
   minLength: 1,
