@@ -44,9 +44,10 @@ export const PILOT: Feature = {
       select employer_id from audit_records as ended where action = 'sending.on' and not exists (
         select 1 from audit_records as requested where requested.action = 'census-sync.request'
           and requested.employer_id = ended.employer_id and requested.record_id > ended.record_id)`,
+    // A change of an employee that no census names yet has no employer.
     'the end of a pilot names each employer of the pilot': `
       select employer_id from audit_records as earlier where action in ('change.report', 'census-sync.dismiss')
-      and record_id < ${END} and not exists (select 1 from audit_records as ended
+      and employer_id is not null and record_id < ${END} and not exists (select 1 from audit_records as ended
         where ended.action = 'sending.on' and ended.employer_id = earlier.employer_id)`,
   },
   rests: { 'a pilot has ended': 'select started_at from pilot where ended_at is null' },
