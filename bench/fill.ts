@@ -71,18 +71,17 @@ export function fillStatements(events: number, dialect: Dialect): string[] {
     `${dialect.series(events)}
      insert into deduction_versions (position, deduction_id, version, previous_position, event_id, employee_id, line_of_coverage,
        member_contribution, employer_contribution, period, taxability, coverage_type, description, effective_start,
-       effective_end, starts_on, ends_on, created_at, event_time, ordered_by, late, tie_changed, future_dated, recorded_at)
+       effective_end, starts_on, ends_on, created_at, event_time, ordered_by, late, tie_changed, future_dated, moved,
+       recorded_at)
      select n, ${uuid(deduction)}, ${pass} + 1, case when ${pass} > 0 then n - ${DEDUCTIONS_A_BLOCK} end, ${eventId},
        ${employeeOf(deduction)}, 'medical', ${contribution}, '350.00', 'monthly', 'pre_tax', 'member_family', 'Gold PPO 500',
        '2026-01-01T00:00:00Z', '2026-12-31T00:00:00Z', '2026-01-01', '2026-12-31', ${timeOf(pass)} || '.000Z',
-       ${timeOf(pass)} || '.000000000Z', 'created_at', 0, 0, 0, ${received}
+       ${timeOf(pass)} || '.000000000Z', 'created_at', 0, 0, 0, 0, ${received}
      from series`,
     `${dialect.series(events / VERSIONS)}
      insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
      select ${uuid('(n - 1)')}, ${newest}, ${timeOf(`${VERSIONS - 1}`)} || '.000000000Z', ${employeeOf('(n - 1)')}, ${VERSIONS}, ${newest}
      from series`,
-    `${dialect.series(events / VERSIONS)}
-     insert into deduction_employees (employee_id, deduction_id) select ${employeeOf('(n - 1)')}, ${uuid('(n - 1)')} from series`,
     `update ledger_head set position = ${events}`,
   ];
 }

@@ -169,14 +169,13 @@ function fillStatements(deductions: readonly Deduction[], { series, decimal }: D
       `${series(versions)}
        insert into deduction_versions (position, deduction_id, version, previous_position, event_id, employee_id, line_of_coverage,
          member_contribution, employer_contribution, period, taxability, created_at, event_time, ordered_by, late,
-         tie_changed, future_dated, recorded_at)
+         tie_changed, future_dated, moved, recorded_at)
        select ${before} + n, '${id}', n, case when n > 1 then ${before} + n - 1 end, '${id}-' || n, 'emp-late', 'medical',
          '100.50', '350.00', 'monthly', 'pre_tax', ${time('n - 1')}, ${time('n - 1')}, 'created_at', 0,
-         0, 0, '2025-06-01T00:01:00.000Z'
+         0, 0, 0, '2025-06-01T00:01:00.000Z'
        from series`,
       `insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
        values ('${id}', ${position}, ${time(`${versions - 1}`)}, 'emp-late', ${versions}, ${position})`,
-      `insert into deduction_employees (employee_id, deduction_id) values ('emp-late', '${id}')`,
     ];
   });
   return [...statements, `update ledger_head set position = ${position}`];

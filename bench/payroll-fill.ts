@@ -85,11 +85,12 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
       `${dialect.series(deductions)}
        insert into deduction_versions (position, deduction_id, version, previous_position, event_id, employee_id, line_of_coverage,
          member_contribution, employer_contribution, period, taxability, coverage_type, description, effective_start,
-         effective_end, starts_on, ends_on, created_at, event_time, ordered_by, late, tie_changed, future_dated, recorded_at)
+         effective_end, starts_on, ends_on, created_at, event_time, ordered_by, late, tie_changed, future_dated, moved,
+         recorded_at)
        select ${position}, ${deduction}, ${nth}, ${nth === 1 ? 'null' : positionOf.first}, ${eventId}, ${owner}, ${line},
          ${dollars(nth)}, '350.00', 'monthly', 'pre_tax', 'member_family', 'Gold PPO 500',
          '${startsOn}T00:00:00Z', '2026-12-31T00:00:00Z', '${startsOn}', '2026-12-31', '${day}T00:00:00.000Z',
-         '${day}T00:00:00.000000000Z', 'created_at', 0, 0, 0, '${day}T00:00:01.000Z' ${of}`,
+         '${day}T00:00:00.000000000Z', 'created_at', 0, 0, 0, 0, '${day}T00:00:01.000Z' ${of}`,
     ];
   };
 
@@ -108,7 +109,6 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
        case when ${isChanged} then '2025-03-15' else '2024-12-01' end || 'T00:00:00.000000000Z', ${owner},
        case when ${isChanged} then 2 else 1 end,
        case when ${isChanged} then ${positionOf.second} else ${positionOf.first} end from series`,
-    'insert into deduction_employees (employee_id, deduction_id) select employee_id, deduction_id from deductions',
     `update ledger_head set position = ${employees + deductions + deductions / CHANGED}`,
   ];
 }

@@ -11,7 +11,8 @@ INSERT INTO ledger_head (id, position) VALUES (1, 0);
 -- Every state of every deduction. Amounts and dates are stored as sent; starts_on and ends_on are their date parts;
 -- event_time is fixed-width UTC. `previous_position` is the position of the deduction's previous version: a history is a
 -- chain of primary keys, which needs no index. `ordered_by` shows what decided whether this version became the latest
--- state. `future_dated` marks an event time later than the time of receipt by more than clocks may differ.
+-- state. `future_dated` marks an event time later than the time of receipt by more than clocks may differ. `moved` marks a
+-- version that names another employee than the latest state before it.
 CREATE TABLE deduction_versions (
   position              BIGINT NOT NULL PRIMARY KEY,
   deduction_id          TEXT NOT NULL,
@@ -36,6 +37,7 @@ CREATE TABLE deduction_versions (
   late                  INTEGER NOT NULL CHECK (late IN (0, 1)),
   tie_changed           INTEGER NOT NULL CHECK (tie_changed IN (0, 1)),
   future_dated          INTEGER NOT NULL CHECK (future_dated IN (0, 1)),
+  moved                 INTEGER NOT NULL CHECK (moved IN (0, 1)),
   recorded_at           TEXT NOT NULL,
   CHECK ((version = 1) = (previous_position IS NULL)),
   CHECK (previous_position < position)
@@ -43,6 +45,7 @@ CREATE TABLE deduction_versions (
 
 CREATE INDEX deduction_versions_tied ON deduction_versions (position) WHERE tie_changed = 1;
 CREATE INDEX deduction_versions_future_dated ON deduction_versions (position) WHERE future_dated = 1;
+CREATE INDEX deduction_versions_moved ON deduction_versions (deduction_id) WHERE moved = 1;
 -- Dates that people may not have meant: no day is in effect, or the first one may be more than two years ahead.
 CREATE INDEX deduction_versions_odd_dates ON deduction_versions (position) WHERE ends_on < starts_on OR ends_on < '2000'
   OR CAST(substr(starts_on, 1, 4) AS INTEGER) >= CAST(substr(recorded_at, 1, 4) AS INTEGER) + 2;
@@ -51,6 +54,9 @@ CREATE INDEX deduction_versions_odd_dates ON deduction_versions (position) WHERE
 -- events arrive roughly in that order, so entries are appended near the end of the index; with the random deduction id
 -- first, applying an event costs about a third more.
 CREATE INDEX deduction_versions_by_time ON deduction_versions (event_time, deduction_id, position);
+
+-- The deductions that ever named an employee, and their versions, are one range.
+CREATE INDEX deduction_versions_by_employee ON deduction_versions (employee_id, deduction_id, position);
 
 -- The latest state of each deduction: the position of that version, and its event time, which guards it from an older
 -- event. `last_received_position` is the position of the version received last, where the chain of versions begins.
@@ -61,13 +67,6 @@ CREATE TABLE deductions (
   employee_id            TEXT NOT NULL,
   version_count          INTEGER NOT NULL,
   last_received_position BIGINT NOT NULL
-) WITHOUT ROWID;
-
--- Every employee that a version of a deduction named, so that the deductions of an employee are one range.
-CREATE TABLE deduction_employees (
-  employee_id  TEXT NOT NULL,
-  deduction_id TEXT NOT NULL,
-  PRIMARY KEY (employee_id, deduction_id)
 ) WITHOUT ROWID;
 
 -- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/employment-changes.md#the-roster). Of

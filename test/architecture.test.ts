@@ -82,7 +82,7 @@ const TABLES = {
   database: 'instance retention',
   security: 'tokens sessions audit_records audit_head hash_keys',
   notifications: 'notifications notification_known notification_head',
-  ledger: `ledger_head deduction_versions deductions deduction_employees deduction_assignments
+  ledger: `ledger_head deduction_versions deductions deduction_assignments
     roster_facts roster`,
   outbox: 'outbox delivery_attempts circuit_breaker pilot',
   inbox: 'inbox event_conflicts conflicted_events refused_signatures data_losses contract_changes',

@@ -15,7 +15,6 @@ export const KEYS = {
   ledger_head: ['id'],
   deduction_versions: ['position'],
   deductions: ['deduction_id'],
-  deduction_employees: ['employee_id', 'deduction_id'],
   deduction_assignments: ['position'],
   roster_facts: ['position'],
   roster: ['employee_id', 'employer_id'],

@@ -51,7 +51,6 @@ export interface Tables {
     version_count: number;
     last_received_position: number;
   };
-  deduction_employees: { employee_id: string; deduction_id: string };
   deduction_assignments: AssignmentTable;
   roster_facts: RosterFactTable;
   roster: { employee_id: string; employer_id: string; position: number };
@@ -333,6 +332,7 @@ export interface VersionTable {
   tie_changed: Flag;
   /** 1: `created_at` is later than the time of receipt by more than clocks may differ. */
   future_dated: Flag;
+  moved: Flag;
   recorded_at: string;
 }
 

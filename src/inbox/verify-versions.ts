@@ -13,7 +13,6 @@ import {
 import { type AtTime, versionsAt } from '../ledger/history.ts';
 import { versionsWithPrevious } from '../ledger/record.ts';
 import { latestOf } from '../ledger/state.ts';
-import { unlisted } from '../ledger/verify-ledger.ts';
 import { type ParsedEvent, parseEvent } from './parse-event.ts';
 import { type EventRow, verifyEvent } from './verify-inbox.ts';
 
@@ -36,7 +35,6 @@ export async function verifyVersions(db: Db, until: number, on: Verifying): Prom
       const { position, deduction_id } = computed.row;
       compare(computed, states.get(position) ?? null, rivals.get(deduction_id) ?? [], on.report);
     }
-    await verifyEmployees(db, rows, on.report);
     for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
   }
   return verified;
@@ -177,19 +175,4 @@ function latestBefore(row: VersionRow, shown: ShownStates): LatestState | null {
     version_count: before_version,
     last_received_position: previous_position,
   };
-}
-
-/** Checks that both employees are listed with a deduction that moved between them. */
-async function verifyEmployees(db: Db, rows: readonly VersionRow[], report: ReportDifference): Promise<void> {
-  const passed = rows.filter(
-    (row) => row.previous_position !== null && row.before_employee !== row.employee_id,
-  );
-  const employees = passed.flatMap(({ position, deduction_id, employee_id, before_employee }) => [
-    { position, deduction_id, employee_id },
-    { position, deduction_id, employee_id: before_employee ?? employee_id },
-  ]);
-  for (const { position, deduction_id } of await unlisted(db, employees)) {
-    const rule = `an employee of version ${position} is not listed with it`;
-    report('deduction_employees', deduction_id, 'employee_id', rule);
-  }
 }

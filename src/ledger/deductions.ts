@@ -1,7 +1,7 @@
 /** Deductions and their versions: lists, and states on a date. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { piecesOf, startsWithOneOf } from '../database/bulk.ts';
-import type { Db, Tables } from '../database/tables.ts';
+import type { Db } from '../database/tables.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
@@ -354,10 +354,10 @@ async function candidatesAfter(
   const isOfEmployer = sql`employee_id in (
     select employee_id from roster where employer_id in (${sql.join(employers ?? [])})
       and employee_id >= ${after.employeeId})`;
-  const { rows } = await sql<Tables['deduction_employees'] & { may_pass: unknown }>`
+  const { rows } = await sql<{ employee_id: string; deduction_id: string; may_pass: unknown }>`
     select next.employee_id, next.deduction_id, ${sql.join([sql`true`, ...conditions], sql` and `)} as may_pass
     from (
-      select employee_id, deduction_id from deduction_employees
+      select distinct employee_id, deduction_id from deduction_versions
       where (employee_id, deduction_id) > (${after.employeeId}, ${after.deductionId})
         and ${employers === null ? sql`true` : isOfEmployer}
         and ${employeeId === undefined ? sql`true` : sql`employee_id = ${employeeId}`}
@@ -370,7 +370,7 @@ async function candidatesAfter(
 /** Reports whether a deduction has ever named an employee. */
 export async function hasDeductions(db: Db, employeeId: string): Promise<boolean> {
   const row = await db
-    .selectFrom('deduction_employees')
+    .selectFrom('deduction_versions')
     .select('employee_id')
     .where('employee_id', '=', employeeId)
     .limit(1)

@@ -12,7 +12,7 @@ const POSITIONS_MAX = 5_000;
 
 type EmployeeSet = {
   /** The table whose employees may belong to the set. */
-  from: 'deduction_employees' | 'roster';
+  from: 'deduction_versions' | 'roster';
   /** The table whose new rows may add an employee to the set. */
   by: 'deduction_versions' | 'roster_facts';
   holds: RawBuilder<SqlBool>;
@@ -27,7 +27,7 @@ const SHARED: EmployeeSet = {
 
 /** Employees with a deduction but without a census row or an employment change. */
 const UNMATCHED: EmployeeSet = {
-  from: 'deduction_employees',
+  from: 'deduction_versions',
   by: 'deduction_versions',
   holds: sql`not exists (select 1 from roster where roster.employee_id = named.employee_id)`,
 };

@@ -97,6 +97,7 @@ export function foldVersions(
       late: late ? 1 : 0,
       tie_changed: tie && !sameContent(content, rival) ? 1 : 0,
       future_dated: isSent && isAhead(time, event.receivedAt) ? 1 : 0,
+      moved: latest !== undefined && latest.employee_id !== employee_id ? 1 : 0,
       recorded_at: recordedAt,
     };
   });

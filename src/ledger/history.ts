@@ -1,4 +1,4 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import { isOneOf, isOneOfSelected, textRows } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Version } from './fold.ts';
@@ -6,9 +6,29 @@ import type { Version } from './fold.ts';
 /** Returns every version of some deductions, oldest position first, by following their links. */
 export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): Promise<Version[]> {
   if (deductionIds.length === 0) return [];
-  const isOne = isOneOf(db, 'deduction_id', deductionIds);
-  const newest = sql`select last_received_position from deductions where ${isOne}`;
-  return versionsBack<Version>(db, sql`deduction_versions.*`, isOneOfSelected(db, 'position', newest));
+  const newest = sql`
+    select last_received_position from deductions where ${isOneOf(db, 'deduction_id', deductionIds)}`;
+  // A damaged row could form a circle, so a link must lead to an earlier position.
+  const { rows } = await sql<Version>`
+    with recursive back as (
+      select deduction_versions.* from deduction_versions where ${isOneOfSelected(db, 'position', newest)}
+      union all
+      select deduction_versions.* from back
+      join deduction_versions on deduction_versions.position = back.previous_position
+        and deduction_versions.position < back.position
+    )
+    select * from back order by position`.execute(db);
+  return rows;
+}
+
+/** Returns the deductions that ever named each of these employees. */
+export function deductionsNaming(db: Db | Trx, employees: readonly string[]) {
+  return db
+    .selectFrom('deduction_versions')
+    .select(['employee_id', 'deduction_id'])
+    .distinct()
+    .where(isOneOf(db, 'employee_id', employees))
+    .execute();
 }
 
 /** A deduction's versions at one event time, up to a position. */
@@ -119,7 +139,6 @@ export async function historyPage(
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
 const RUN_COLUMNS = [
   'position',
-  'previous_position',
   'version',
   'event_id',
   'event_time',
@@ -138,72 +157,44 @@ const RUN_COLUMNS = [
 ] as const satisfies readonly (keyof Version)[];
 export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
 
-type RunVersions = readonly [RunVersion, ...RunVersion[]];
+type RunVersions = [RunVersion, ...RunVersion[]];
 
 /** Returns, by employee, the versions of each deduction that ever named the employee, in the order of deduction ids. */
 export async function versionsOfEmployees(
   db: Db | Trx,
   employees: readonly string[],
 ): Promise<Map<string, RunVersions[]>> {
-  const named = await db
-    .selectFrom('deduction_employees')
-    .select('employee_id')
-    .select((eb) =>
-      // A join would let PostgreSQL read all deductions again for each page.
-      eb
-        .selectFrom('deductions')
-        .select('last_received_position')
-        .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id')
-        .$asScalar()
-        .$notNull()
-        .as('last_received_position'),
-    )
+  const naming = await db
+    .selectFrom('deduction_versions')
+    .select(RUN_COLUMNS)
     .where(isOneOf(db, 'employee_id', employees))
     .orderBy('employee_id')
     .orderBy('deduction_id')
+    .orderBy('position')
     .execute();
-  const positions = named.map((row) => row.last_received_position);
-  const rows = await db
-    .selectFrom('deduction_versions')
-    .select(RUN_COLUMNS)
-    .where(isOneOf(db, 'position', positions))
-    .execute();
-  const newest = new Map(rows.map((row) => [row.position, row]));
-  const longer = await longerHistories(db, rows);
   const byEmployee = new Map<string, RunVersions[]>();
-  for (const { employee_id, last_received_position: at } of named) {
-    const version = newest.get(at) as RunVersion;
-    const versions = (longer.get(version.deduction_id) as RunVersions | undefined) ?? [version];
-    const histories = byEmployee.get(employee_id);
-    if (histories === undefined) byEmployee.set(employee_id, [versions]);
-    else histories.push(versions);
+  for (const version of naming) {
+    const histories = byEmployee.get(version.employee_id);
+    const last = histories?.at(-1);
+    if (histories === undefined) byEmployee.set(version.employee_id, [[version]]);
+    else if (last?.[0].deduction_id === version.deduction_id) last.push(version);
+    else histories.push([version]);
   }
-  return byEmployee;
+  const moved = await historiesOfMoved(db, new Set(naming.map(({ deduction_id }) => deduction_id)));
+  if (moved.size === 0) return byEmployee;
+  const whole = (history: RunVersions) =>
+    (moved.get(history[0].deduction_id) as RunVersions | undefined) ?? history;
+  return new Map([...byEmployee].map(([id, histories]) => [id, histories.map(whole)]));
 }
 
-/** Returns the whole history of each deduction with more than one version; most have one version. */
-async function longerHistories(db: Db | Trx, newest: readonly RunVersion[]) {
-  const last = newest.filter(({ previous_position }) => previous_position !== null);
-  if (last.length === 0) return new Map();
-  const links = new Set(last.map(({ previous_position }) => previous_position as number));
-  const columns = sql.join(RUN_COLUMNS.map((column) => sql.ref(`deduction_versions.${column}`)));
-  const earlier = await versionsBack<RunVersion>(db, columns, isOneOf(db, 'position', [...links]));
-  const versions = [...last, ...earlier];
-  versions.sort((one, other) => one.position - other.position);
-  return Map.groupBy(versions, (version) => version.deduction_id);
-}
-
-/** Returns the versions that meet a condition and all before each, by their links, oldest position first. */
-async function versionsBack<Row>(db: Db | Trx, columns: RawBuilder<unknown>, isEnd: RawBuilder<SqlBool>) {
-  // A damaged row could form a circle, so a link must lead to an earlier position.
-  const { rows } = await sql<Row>`
-    with recursive back as (
-      select ${columns} from deduction_versions where ${isEnd}
-      union all
-      select ${columns} from back
-      join deduction_versions on deduction_versions.position = back.previous_position
-        and deduction_versions.position < back.position
-    )
-    select * from back order by position`.execute(db);
-  return rows;
+/** Returns the whole history of each of these deductions that ever named more than one employee. Most name one. */
+async function historiesOfMoved(db: Db | Trx, deductionIds: ReadonlySet<string>) {
+  const moved = await db
+    .selectFrom('deduction_versions')
+    .select('deduction_id')
+    .where('moved', '=', sql.lit(1 as const))
+    .where(isOneOf(db, 'deduction_id', [...deductionIds]))
+    .execute();
+  const ids = new Set(moved.map(({ deduction_id }) => deduction_id));
+  return Map.groupBy(await historyOf(db, [...ids]), ({ deduction_id }) => deduction_id);
 }

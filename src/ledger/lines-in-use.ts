@@ -10,13 +10,12 @@ import { currentEmployers } from './roster.ts';
 export async function linesInUse(db: Db, employerId: string, today: string): Promise<string[]> {
   const rows = await db
     .selectFrom('roster')
-    .innerJoin('deduction_employees', 'deduction_employees.employee_id', 'roster.employee_id')
+    .innerJoin('deduction_versions', 'deduction_versions.employee_id', 'roster.employee_id')
     .innerJoin('deductions', (join) =>
       join
-        .onRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id')
-        .onRef('deductions.employee_id', '=', 'roster.employee_id'),
+        .onRef('deductions.deduction_id', '=', 'deduction_versions.deduction_id')
+        .onRef('deductions.position', '=', 'deduction_versions.position'),
     )
-    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
     .select('deduction_versions.line_of_coverage')
     // Null for nearly all employees, so the roster is read for the few with several employers only.
     .select(

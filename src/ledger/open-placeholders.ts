@@ -41,11 +41,9 @@ async function placeholdersAfter(db: Db, after: string, employerId: string | und
       : sql<SqlBool>`employee_id in (select employee_id from roster where employer_id = ${employerId})`;
   const { rows } = await sql<{ deduction_id: string; may_be_open: unknown }>`
     select next.deduction_id, not exists (
-      select 1 from deduction_employees as named
-      join deductions as another on another.deduction_id = named.deduction_id
-      join deduction_versions as latest on latest.position = another.position
-      where named.employee_id = next.employee_id and latest.employee_id = next.employee_id
-        and named.deduction_id <> next.deduction_id
+      select 1 from deduction_versions as latest
+      join deductions as another on another.deduction_id = latest.deduction_id and another.position = latest.position
+      where latest.employee_id = next.employee_id and latest.deduction_id <> next.deduction_id
         and latest.line_of_coverage = placeholder.line_of_coverage and latest.taxability = placeholder.taxability
     ) as may_be_open
     from (

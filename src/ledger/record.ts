@@ -31,10 +31,6 @@ export async function recordDeductions(trx: Trx, incoming: readonly IncomingDedu
   const folded = foldVersions(incoming, states, tied, position, recordedAt);
   await insertRows(trx, 'deduction_versions', folded.versions);
   await insertRows(trx, 'deductions', [...folded.states.values()], GUARDED_UPSERT);
-  const named = folded.versions
-    .filter((version) => states.get(version.deduction_id)?.employee_id !== version.employee_id)
-    .map(({ employee_id, deduction_id }) => ({ employee_id, deduction_id }));
-  await insertRows(trx, 'deduction_employees', named, 'on conflict do nothing');
   await moveLedger(trx, position + incoming.length);
 }
 

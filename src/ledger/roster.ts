@@ -326,7 +326,7 @@ export async function hasDeductions(db: Db | Trx, employerId: string): Promise<b
 function deductionsOfEmployer(db: Db | Trx, employerId: string) {
   return db
     .selectFrom('roster')
-    .innerJoin('deduction_employees', 'deduction_employees.employee_id', 'roster.employee_id')
+    .innerJoin('deduction_versions', 'deduction_versions.employee_id', 'roster.employee_id')
     .where('roster.employer_id', '=', employerId);
 }
 

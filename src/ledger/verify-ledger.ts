@@ -1,8 +1,7 @@
 /** Checks that versions, facts and assignments share positions without gaps, and that latest states match their versions. */
 import { sql } from 'kysely';
-import { textRows } from '../database/bulk.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
-import type { Db, Tables } from '../database/tables.ts';
+import type { Db } from '../database/tables.ts';
 import { historyOf } from './history.ts';
 
 /** Positions counted at once: a few milliseconds. */
@@ -79,11 +78,6 @@ function latestStatesAfter(db: Db, after: string) {
     .selectFrom('deductions')
     .leftJoin('deduction_versions as newest', 'newest.position', 'deductions.last_received_position')
     .leftJoin('deduction_versions as shown', 'shown.position', 'deductions.position')
-    .leftJoin('deduction_employees as listed', (join) =>
-      join
-        .onRef('listed.deduction_id', '=', 'deductions.deduction_id')
-        .onRef('listed.employee_id', '=', 'deductions.employee_id'),
-    )
     .selectAll('deductions')
     .select([
       'newest.deduction_id as newest_deduction',
@@ -91,7 +85,6 @@ function latestStatesAfter(db: Db, after: string) {
       'newest.late as newest_late',
       'shown.event_time as shown_time',
       'shown.employee_id as shown_employee',
-      'listed.employee_id as listed_employee',
     ])
     .where('deductions.deduction_id', '>', after)
     .orderBy('deductions.deduction_id')
@@ -121,10 +114,6 @@ function verifyLatestState(
   }
   if (row.event_time !== row.shown_time) wrong('event_time', 'differs from its latest version');
   if (row.employee_id !== row.shown_employee) wrong('employee_id', 'differs from its latest version');
-  else if (row.listed_employee === null) {
-    const rule = 'the employee of its latest version is not listed with it';
-    report('deduction_employees', row.deduction_id, 'employee_id', rule);
-  }
 }
 
 /** Checks that every version belongs to its deduction's chain. Each link is checked elsewhere, so this compares counts. */
@@ -143,52 +132,6 @@ export async function verifyChained(db: Db, report: ReportDifference): Promise<v
   for (const { position } of unchained.rows) {
     report('deduction_versions', position, 'position', 'is not among the versions that its deduction counts');
   }
-}
-
-/** Checks that each employee listed with a deduction has or had it. */
-export async function verifyListed(db: Db, on: Verifying): Promise<void> {
-  const first: Tables['deduction_employees'] = { employee_id: '', deduction_id: '' };
-  const page = (after: typeof first) => listedAfter(db, after);
-  for await (const rows of pagesOf(on, first, ROWS_AT_ONCE, page, (row) => row)) {
-    const former = rows.filter((row) => row.latest !== row.employee_id);
-    const histories = await historiesOf(db, former);
-    for (const { employee_id, deduction_id } of former) {
-      if (histories.get(deduction_id)?.some((version) => version.employee_id === employee_id)) continue;
-      const rule = 'this employee never had the deduction';
-      on.report('deduction_employees', `${employee_id}/${deduction_id}`, 'deduction_id', rule);
-    }
-  }
-}
-
-function listedAfter(db: Db, { employee_id, deduction_id }: Tables['deduction_employees']) {
-  return db
-    .selectFrom('deduction_employees as listed')
-    .leftJoin('deductions', 'deductions.deduction_id', 'listed.deduction_id')
-    .select(['listed.employee_id', 'listed.deduction_id', 'deductions.employee_id as latest'])
-    .where(({ eb, refTuple, tuple }) =>
-      eb(refTuple('listed.employee_id', 'listed.deduction_id'), '>', tuple(employee_id, deduction_id)),
-    )
-    .orderBy('listed.employee_id')
-    .orderBy('listed.deduction_id')
-    .limit(ROWS_AT_ONCE)
-    .execute();
-}
-
-type VersionEmployee = Tables['deduction_employees'] & { position: number };
-
-/** Returns the employees of versions that are not listed with the deduction. */
-export async function unlisted(db: Db, all: readonly VersionEmployee[]): Promise<VersionEmployee[]> {
-  if (all.length === 0) return [];
-  const pairs = textRows(
-    db,
-    ['place', 'employee_id', 'deduction_id'],
-    all.map(({ employee_id, deduction_id }, index) => [String(index), employee_id, deduction_id]),
-  );
-  const { rows } = await sql<{ place: string }>`
-    select place from ${pairs} as pairs where not exists (
-      select 1 from deduction_employees as listed
-      where listed.employee_id = pairs.employee_id and listed.deduction_id = pairs.deduction_id)`.execute(db);
-  return rows.map(({ place }) => all[Number(place)] as VersionEmployee);
 }
 
 /** Checks that the roster points at the newest fact of each employment. */

@@ -13,7 +13,7 @@ import { concernsEmployer } from '../employment/changes.ts';
 import { isAppError } from '../errors.ts';
 import type { ArchiveFile } from '../formats/tar.ts';
 import type { Version } from '../ledger/fold.ts';
-import { historyOf, historyPage } from '../ledger/history.ts';
+import { deductionsNaming, historyOf, historyPage } from '../ledger/history.ts';
 import { readPosition } from '../ledger/position.ts';
 import { employeesOf } from '../ledger/roster.ts';
 import { type Viewer, visibleVersions } from '../ledger/visibility.ts';
@@ -44,7 +44,6 @@ export const BELONGING: { readonly [T in KeyedTable]: Belonging<T> } = {
   roster: { by: 'employer_id' },
   roster_facts: { by: 'employee_id' },
   deductions: { by: 'employee_id' },
-  deduction_employees: { by: 'employee_id' },
   deduction_versions: { by: 'employee_id' },
   deduction_assignments: { by: 'employer_id' },
   inbox: { by: 'event_id' },
@@ -316,32 +315,25 @@ async function* ofEmployees(
   const subjects = { type: 'employee', ids: employees } as const;
   for await (const rows of requestsOf(trx, subjects, concernsEmployer(employerId)))
     yield* ofRequests(trx, rows, archive);
-  for await (const named of having(trx, 'deduction_employees', 'employee_id', employees)) {
-    const isNamed = new Set(named.map(pairOf));
-    const isSeen = new Set<string>();
-    const ids = [...new Set(named.map(({ deduction_id }) => String(deduction_id)))];
-    for await (const history of historiesOf(trx, ids)) {
-      const versions = await visibleVersions(
-        trx,
-        history.filter((version) => isNamed.has(pairOf(version))),
-        viewer,
-      );
-      for (const version of versions) isSeen.add(pairOf(version));
-      yield* archive.add('deduction_versions', versions);
-      yield* ofEvents(trx, versions, archive);
-      const latest = versions.map(({ position }) => position);
-      for await (const rows of having(trx, 'deductions', 'position', latest, oneOfIds(trx, versions)))
-        yield* archive.add('deductions', rows);
-    }
-    yield* archive.add(
-      'deduction_employees',
-      named.filter((row) => isSeen.has(pairOf(row))),
+  const named = await deductionsNaming(trx, employees);
+  const isNamed = new Set(named.map(pairOf));
+  const ids = [...new Set(named.map(({ deduction_id }) => deduction_id))];
+  for await (const history of historiesOf(trx, ids)) {
+    const versions = await visibleVersions(
+      trx,
+      history.filter((version) => isNamed.has(pairOf(version))),
+      viewer,
     );
+    yield* archive.add('deduction_versions', versions);
+    yield* ofEvents(trx, versions, archive);
+    const latest = versions.map(({ position }) => position);
+    for await (const rows of having(trx, 'deductions', 'position', latest, oneOfIds(trx, versions)))
+      yield* archive.add('deductions', rows);
   }
 }
 
 /** A deduction with one of its employees. */
-function pairOf({ deduction_id, employee_id }: AnyRow | Version): string {
+function pairOf({ deduction_id, employee_id }: Pick<Version, 'deduction_id' | 'employee_id'>): string {
   return JSON.stringify([deduction_id, employee_id]);
 }
 

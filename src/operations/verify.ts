@@ -22,7 +22,6 @@ import {
   verifyChained,
   verifyDeductions,
   verifyHead,
-  verifyListed,
   verifyPositions,
   verifyRoster,
 } from '../ledger/verify-ledger.ts';
@@ -62,7 +61,6 @@ const LOOKED_AT = [
   'inbox',
   'deduction_versions',
   'deductions',
-  'deduction_employees',
   'roster_facts',
   'roster',
   'outbox',
@@ -111,7 +109,6 @@ export async function verifyRows(
   await part(undefined, () => verifyChanges(db, on));
   const deductions = await part(0, () => verifyDeductions(db, on));
   await part(undefined, () => verifyChained(db, on.report));
-  await part(undefined, () => verifyListed(db, on));
   const roster_facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
   const eventsOf = (ids: readonly string[]) => eventsById(db, ids);

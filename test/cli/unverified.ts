@@ -11,7 +11,6 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['deduction_versions', "event_id = 'd-1.4'"],
   ['deduction_versions', "event_id = 'd-1.6'"],
   ['deductions', "deduction_id = 'd-1'"],
-  ['deduction_employees', "deduction_id = 'd-1' and employee_id = 'e-2'"],
   ['roster_facts', "source = 'termination' and employee_id = 'many-0000'"],
   ['roster_facts', "source = 'census' and employee_id = 'many-0002'"],
   ['roster', "employee_id = 'many-0000'"],

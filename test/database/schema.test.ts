@@ -60,7 +60,7 @@ onPostgres('tables.ts has the columns of the schema and the values that they all
 });
 
 const WRITTEN_BY_EVENTS =
-  'inbox event_conflicts conflicted_events ledger_head deduction_versions deductions deduction_employees census_completions';
+  'inbox event_conflicts conflicted_events ledger_head deduction_versions deductions census_completions';
 
 onPostgres('foreign keys never cascade, and a table that an event writes has none', async (t) => {
   const { db } = await scratch(t);

@@ -54,14 +54,6 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ["delete from deduction_versions where event_id = 'd-1.3'", 'deduction_versions.position'],
   ["delete from deduction_versions where event_id = 'd-1.6'", 'inbox.state'],
   ["delete from deductions where deduction_id = 'd-1'", 'deduction_versions.position'],
-  [
-    "delete from deduction_employees where employee_id = 'e-1' and deduction_id = 'd-1'",
-    'deduction_employees.employee_id',
-  ],
-  [
-    "insert into deduction_employees (employee_id, deduction_id) values ('e-9', 'd-1')",
-    'deduction_employees.deduction_id',
-  ],
   ['delete from event_conflicts', 'conflicted_events.stored_count'],
   ['delete from conflicted_events', 'event_conflicts.event_id'],
   ["delete from roster where employee_id = 'many-0000'", 'roster.position'],

@@ -37,7 +37,7 @@ t.test('a first version keeps texts as sent and the date parts as written', asyn
       ...{ starts_on: '2026-04-01', ends_on: '2026-12-31' },
       ...{ position: 1, version: 1, previous_position: null, event_id: 'e1', recorded_at: RECEIVED },
       ...{ created_at: '2026-03-01T07:00:00.5-05:00', event_time: '2026-03-01T12:00:00.500000000Z' },
-      ...{ ordered_by: 'created_at', late: 0, tie_changed: 0, future_dated: 0 },
+      ...{ ordered_by: 'created_at', late: 0, tie_changed: 0, future_dated: 0, moved: 0 },
     },
   ]);
   const latest = [...states.values()];

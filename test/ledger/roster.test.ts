@@ -174,8 +174,13 @@ test('a repeated call reads only what was added since', async (t, { db }) => {
   await deduct(db, ['e-1', 'e-2']);
   await unmatched();
   // A read of the whole ledger would find this row.
+  const version = await db.selectFrom('deduction_versions').selectAll().limit(1).executeTakeFirstOrThrow();
+  const before = { position: 0, event_id: 'before', employee_id: 'e-0', deduction_id: 'd-0' };
   await transact(db, (trx) =>
-    trx.insertInto('deduction_employees').values({ employee_id: 'e-0', deduction_id: 'd-0' }).execute(),
+    trx
+      .insertInto('deduction_versions')
+      .values({ ...version, ...before })
+      .execute(),
   );
   await deduct(db, ['e-3']);
   t.strictSame(await unmatched(), ['e-2', 'e-3']);
