@@ -13,6 +13,7 @@ import { loadFixtures } from '../../src/simulator/events.ts';
 import { environment, here } from '../cli/harness.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
+import { loading } from '../support/loading.ts';
 import {
   daysAfter,
   employment,
@@ -53,12 +54,11 @@ function createShell(folder: string, variables: Variables) {
     ['benefits-sidecar-dev', 'src/dev/main.ts'],
   ] as const) {
     const node = `${process.execPath} --import ${SHIFTED_CLOCK} ${join(ROOT, main)}`;
-    writeFileSync(join(folder, name), `#!/bin/sh\nexec env -u NODE_OPTIONS ${node} "$@"\n`);
+    writeFileSync(join(folder, name), `#!/bin/sh\nexec ${node} "$@"\n`);
     chmodSync(join(folder, name), 0o755);
   }
   const exported = join(folder, 'exported');
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const env = { ...variables, NODE_COMPILE_CACHE, PATH: `${folder}:${PATH}` };
+  const env = { ...variables, ...loading(), PATH: `${folder}:${process.env.PATH}` };
   return async (block: string): Promise<string> => {
     const known = existsSync(exported) ? `. ${exported}\n` : '';
     const script = `set -eu\n${known}${block}\nexport -p >${exported}`;

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Test } from 'tap';
+import { loading } from '../support/loading.ts';
 import { MAIN } from '../support/sidecar.ts';
 import { assertNoSecret, type Ran, type Variables } from './harness.ts';
 
@@ -15,7 +16,7 @@ type Started = {
 /** Starts it with these variables and no others, except the path of the compile cache. */
 export function start(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []): Started {
   const child = spawn(process.execPath, [...nodeOptions, MAIN, ...argv], {
-    env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
+    env: { ...loading(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const texts = { stdout: '', stderr: '' };

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { eventually } from '../support/eventually.ts';
+import { loading } from '../support/loading.ts';
 import { lastingPort } from '../support/settings.ts';
 import { execute, start } from './executable.ts';
 import { environment, FIXTURES, here, hereDev, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
@@ -158,9 +159,9 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
     .replace('http://127.0.0.1:8090', `http://127.0.0.1:${service}`)
     .replaceAll('./data/sandbox', folder)
     .concat(`export RECEIVER_PORT=${receiver} API_PORT=${api}\n`);
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const { PATH, HOME } = process.env;
   const shell = (script: string) =>
-    spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME, NODE_COMPILE_CACHE } });
+    spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME, ...loading() } });
   const [simulate = '', serve = '', ...rest] = blocks.map(({ language, script }) =>
     language === 'sh' ? adapted(script) : script,
   );

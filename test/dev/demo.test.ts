@@ -12,6 +12,7 @@ import { dollars } from '../../src/money.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
+import { loading } from '../support/loading.ts';
 import fc from '../support/seeded.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
@@ -28,7 +29,7 @@ type Running = { child: ChildProcess; stdout: () => string; stderr: () => string
 function start(t: Test, scratch: string, ...options: string[]): Running {
   const child = spawn(process.execPath, ['src/dev/main.ts', 'demo', ...options], {
     cwd: PROJECT,
-    env: { TMPDIR: scratch, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+    env: { TMPDIR: scratch, ...loading() },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));

@@ -4,13 +4,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
+import { loading } from './loading.ts';
 import type { Variables } from './settings.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 /** The path of the executable. */
 export const MAIN = join(PROJECT, 'src/main.ts');
-/** Tap adds options to the process that take as long to load as the executable itself. */
-const AS_USERS_START_IT = ['env', '-u', 'NODE_OPTIONS', process.execPath];
 /** The number of output characters shown when a test fails. */
 const SHOWN_CHARACTERS = 4_000;
 
@@ -59,12 +58,13 @@ process.on('exit', () => {
 
 /** Starts `serve`. It inherits only PATH from this process's environment. */
 export function start(t: Test, variables: Variables, { preload, main = MAIN }: StartOptions = {}): Started {
-  const [command = '', ...before] = AS_USERS_START_IT;
   const preloading = preload === undefined ? [] : ['--import', preload];
-  const rest = [...before, ...preloading, main, 'serve'];
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const env = { PATH, NODE_COMPILE_CACHE, ...variables };
-  const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const env = { PATH: process.env.PATH, ...loading(), ...variables };
+  const child = spawn(process.execPath, [...preloading, main, 'serve'], {
+    cwd: PROJECT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   const ended = once(child, 'close').then(([code, signal]) => {
     running.delete(child);
