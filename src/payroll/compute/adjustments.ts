@@ -169,10 +169,8 @@ function dueIn(
   job: Job,
 ): CheckAmounts | null {
   const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
-  if (override !== null) {
-    const nothing = { member_amount: 0n, employer_amount: 0n };
-    return { ...override, ...(isCanceled(earlier, employee, history, job) && nothing), flags: [] };
-  }
+  if (override !== null)
+    return isCanceled(earlier, employee, history, job) ? null : { ...override, flags: [] };
   const shares = regularLineOf(frozen ?? [], history.deductionId)?.shares ?? null;
   if (shares !== null) {
     const payDates = shares.map(({ pay_date }) => pay_date);

@@ -209,6 +209,19 @@ test('an override of a final check is due if a pay date of the last month takes 
   t.strictSame(await next(), ['medical -3.00'], 'no more');
 });
 
+test('an override of a deduction that ended is returned with the date of its end', async (t, db) => {
+  await override(db, '3', '4');
+  await finalize(db, 'r');
+  await send(db, election('2026-06-20', { effective_end: '2026-06-10' }));
+  const items = await itemsIn(db, body(13));
+  t.match(
+    items.map(({ line }) => line.explanation),
+    [
+      /^Paycheck of June 19: medical should have been 0\.00 \(ended June 10, received .*\); 3\.00 was taken; 3\.00 back\./,
+    ],
+  );
+});
+
 test('an override of an employee who leaves the run takes nothing and is named', async (t, db) => {
   await override(db, '3', '0');
   await learn(db, employment('e', { termination_date: '2026-01-31' }));
