@@ -33,7 +33,7 @@ export type PayoutBasis = Pick<
   'time_zone' | 'position' | 'transfers' | 'codes' | 'decisions' | 'opening_items' | 'earlier'
 >;
 
-export type Payout = Pick<RunTerms, 'day' | 'finalChecks' | 'transfers' | 'contentOf'> & {
+export type Payout = Pick<RunTerms, 'day' | 'finalChecks' | 'transfers' | 'contentOf' | 'dayInWords'> & {
   payday: Payday;
   basis: PayoutBasis;
   /** The final runs of this year and the year before, and older ones with open items, by pay date. */
@@ -42,8 +42,6 @@ export type Payout = Pick<RunTerms, 'day' | 'finalChecks' | 'transfers' | 'conte
   shares: ReadonlyMap<string, readonly TakenShare[]>;
   /** Any deduction, of any employer, is assigned. */
   isAnyAssigned: boolean;
-  /** Returns a day in words, with its year unless it is in the year of the pay date. */
-  dayInWords: (day: string) => string;
   /** Returns the day of an instant in the time zone of the payout. */
   dayOf: (instant: string) => string;
   /** Decisions on open items that are not recorded, by employee: a preview has some. */
@@ -133,6 +131,7 @@ export async function payoutOn(
     finalChecks: new Set(),
     transfers: Map.groupBy(basis.transfers, ({ employee_id }) => employee_id),
     contentOf: contentUnder(basis.codes),
+    dayInWords: (day) => dayInWords(day, yearOf(today)),
     ...(await payoutOf(db, payday, basis, earlier, only)),
   };
 }
@@ -161,7 +160,6 @@ export async function payoutOf<B extends PayoutBasis>(
 ): Promise<Omit<Payout, keyof RunTerms> & { basis: B }> {
   return {
     ...{ payday, basis, earlier, only, proposed: new Map() },
-    dayInWords: (day) => dayInWords(day, yearOf(payday.pay_date)),
     dayOf: (instant) => dayIn(basis.time_zone, instant),
     shares: await sharesByEmployee(db, earlier, only),
     isAnyAssigned: await isAnyAssignedAfter(db, 0),

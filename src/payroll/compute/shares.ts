@@ -62,7 +62,7 @@ export function checkAmounts(
     isPaid(employee, run.pay_date, runId) &&
     takesOn(terms, employee, history, run.pay_date, job)
   )
-    return shareTaken(amounts, `another check took the share of ${run.pay_date}`);
+    return shareTaken(amounts, `another check took the share of ${terms.dayInWords(run.pay_date)}`);
   if (!ONE_SHARE.has(amounts.state.line_of_coverage) || !isShareTaken(employee, history, null, runId))
     return null;
   return shareTaken(amounts, 'a final check took its one share');
@@ -85,11 +85,12 @@ function ownAmounts(terms: CheckTerms, employee: Payee, history: History, job: J
   const { run, runId } = terms;
   const elsewhere = takenElsewhere(terms, employee, history, state, run.pay_date);
   if (elsewhere !== null) {
-    const explanation = `the employer that the employee left on ${elsewhere.left_on} takes it until the pay date of ${elsewhere.until}; 0.00`;
+    const [left, until] = [elsewhere.left_on, elsewhere.until as string].map(terms.dayInWords);
+    const explanation = `the employer that the employee left on ${left} takes it until the pay date of ${until}; 0.00`;
     return { state, ...NO_AMOUNTS, flags: ['taken_elsewhere'], explanation, shares: null };
   }
   if (run.kind === 'regular' && isShareTaken(employee, history, run.pay_date, runId))
-    return shareTaken({ state }, `a final check took the share of ${run.pay_date}`);
+    return shareTaken({ state }, `a final check took the share of ${terms.dayInWords(run.pay_date)}`);
   const { member_amount, employer_amount, flags, explanation } = terms.amountsOf(state);
   return { state, member_amount, employer_amount, flags, explanation, shares: null };
 }

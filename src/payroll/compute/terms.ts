@@ -2,6 +2,7 @@
 import type { RunVersion } from '../../ledger/history.ts';
 import { type Amounts, type Contribution, calculator } from '../calculation/amounts.ts';
 import type { Account, Election, Line } from '../calculation/line.ts';
+import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
 import { dayOfRun, type Run } from '../records/body.ts';
@@ -28,6 +29,8 @@ export type RunTerms = {
   onDate: (payDate: string) => RunTerms;
   /** Returns the amounts of a deduction's state. */
   amountsOf: (version: RunVersion) => Amounts;
+  /** Returns a day in words, with its year unless it is in the year of the pay date. */
+  dayInWords: (day: string) => string;
   /** Returns what a line has from the state of its deduction, or from an earlier line, with the codes of the run. */
   contentOf: (account: Account, election: Election) => Pick<Line, 'account' | 'election' | 'codes'>;
 };
@@ -71,6 +74,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
       calculate ??= calculator(planned());
       return calculate(version as RunVersion & Pick<Contribution, 'period'>);
     },
+    dayInWords: (day) => dayInWords(day, yearOf(run.pay_date)),
     contentOf: contentUnder(codes),
   };
   return terms;

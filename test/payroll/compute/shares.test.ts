@@ -208,7 +208,7 @@ t.test('a final check takes no share of a date that another frequency paid', asy
   await finalized(db, 'biweekly', body(LAST));
   const [line] = await lines(db, last);
   t.equal(brief(line as LineRecord), ' 0.00 share_taken');
-  t.equal(line?.explanation, 'another check took the share of 2026-06-19; 0.00');
+  t.equal(line?.explanation, 'another check took the share of June 19; 0.00');
 });
 
 t.test('a share is taken once, even if the employee returns', async (t) => {
@@ -221,7 +221,7 @@ t.test('a share is taken once, even if the employee returns', async (t) => {
     member_amount: '0.00',
     flags: ['share_taken'],
     amount_change: 'shares',
-    explanation: 'a final check took the share of 2026-06-19; 0.00',
+    explanation: 'a final check took the share of June 19; 0.00',
   });
   await finalized(db, 'r12', body(LAST));
   t.ok((await verified(db, 'r12')).identical);

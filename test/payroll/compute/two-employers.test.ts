@@ -260,6 +260,10 @@ t.test(
         ),
         ['b 10.00 partial_cycle', 'a 0.00 taken_elsewhere'],
       );
+      t.equal(
+        there[1]?.explanation,
+        'the employer that the employee left on January 20 takes it until the pay date of January 30; 0.00',
+      );
       t.strictSame(await inRun(db, body(3)), [], 'no check follows');
       t.match(await inRun(db, body(3, { employer_id: OTHER })), [/^b 10.00/, /^a 10.00/]);
       await finalized(db, 's2', body(2, { employer_id: OTHER }));
