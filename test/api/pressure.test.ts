@@ -277,3 +277,22 @@ t.test('a client that leaves while its run waits to be computed gives up its tur
   computing.resolve();
   await Promise.all(others);
 });
+
+t.test('a slow upload for a proposal does not block files of rows', async (t) => {
+  const { app, db } = await start(t);
+  await readyEmployer(t, db);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'text/csv' };
+  const post = (path: string, body: string | ReadableStream) =>
+    fetch(`http://127.0.0.1:${port}/v1/employers/acme/${path}`, {
+      ...{ method: 'POST', headers, body, duplex: 'half' },
+    });
+  const { readable, writable } = new TransformStream();
+  const slow = post('file-formats/payroll/propose', readable.pipeThrough(new TextEncoderStream()));
+  const writer = writable.getWriter();
+  await writer.write('employee_id\n');
+  t.equal((await post('opening-items', 'employee_id\n')).status, 422);
+  await writer.close();
+  t.equal((await slow).status, 200);
+});

@@ -138,7 +138,7 @@ const CSV = 'text/csv';
 
 /** One at a time: a result is held in memory until the whole file was read. */
 const FILE_STREAM: BodyStream<File> = {
-  what: 'files',
+  what: 'unconverted files',
   atOnce: 1,
   types: [CSV, WORKBOOK_TYPE],
   bytesMax: FILE_BYTES_MAX,
