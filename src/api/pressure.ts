@@ -65,9 +65,7 @@ export function shedLoad(
       const reason = isFull ? 'heap' : 'event-loop';
       counts.shed[reason] += 1;
       warn({ code: reason, count: 1 });
-      throw new Refusal('UNAVAILABLE', 'Too many requests at once. Send the request again later.', {
-        headers: { 'retry-after': '2' },
-      });
+      throw new Refusal('UNAVAILABLE', 'Too many requests at once.', { headers: { 'retry-after': '2' } });
     },
   });
 }

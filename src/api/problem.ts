@@ -7,6 +7,7 @@ import { isUnavailable } from '../database/errors.ts';
 import {
   CodedError,
   codeOf,
+  counted,
   type ErrorCode,
   type ErrorDetails,
   isAppError,
@@ -15,6 +16,9 @@ import {
 } from '../errors.ts';
 import type { Scope } from '../security/scopes.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode, problemName } from './problem-types.ts';
+
+/** Clients retry after this when the database is locked or full; the request has waited 3 s for the lock. */
+const RETRY_LATER = { 'retry-after': '5' };
 
 /** An error with a problem type. Its message becomes the detail, and `headers` are sent with the response. */
 export class Refusal extends CodedError<ProblemCode> {
@@ -28,7 +32,7 @@ export class Refusal extends CodedError<ProblemCode> {
     details: ErrorDetails & Partial<Pick<Refusal, 'headers' | 'lacks'>> = {},
   ) {
     super(code, message, details);
-    this.headers = details.headers ?? {};
+    this.headers = { ...(code === 'UNAVAILABLE' && RETRY_LATER), ...details.headers };
     this.lacks = details.lacks ?? [];
   }
 }
@@ -147,15 +151,15 @@ export function errorOfProblem(body: unknown): Refusal | null {
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  return reply
-    .code(PROBLEMS[refusal.code].status)
-    .headers(refusal.headers)
-    .type(PROBLEM_TYPE)
-    .send(JSON.stringify(problemOf(refusal)));
+  const { code, message, headers } = refusal;
+  const problem = problemOf(refusal);
+  if (code === 'UNAVAILABLE') {
+    const wait = counted(Number(headers['retry-after']), 'second');
+    const todo = `Wait ${wait} (Retry-After), then send the request again, with the same Idempotency-Key if the operation takes one.`;
+    problem.detail = `${message.replace(/[^.]$/, '$&.')} ${todo}`.trimStart();
+  }
+  return reply.code(problem.status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(problem));
 }
-
-/** Clients retry after this when the database is locked or full; the request has waited 3 s for the lock. */
-const RETRY_LATER = { 'retry-after': '5' };
 
 export const BODY_TOO_LARGE = 'The body exceeds the size limit of this operation.';
 
@@ -181,9 +185,9 @@ export function refusalOf(error: unknown): Refusal {
   if (isUnavailable(error)) {
     // If the response to a commit was lost, the commit may have succeeded.
     const detail = isAppError(error, 'CONNECTION_LOST', 'NOT_REPLICATED')
-      ? 'The database connection was lost. If the request was meant to change something, check whether it did, or send it again.'
-      : 'Nothing was changed. Send the request again.';
-    return new Refusal('UNAVAILABLE', detail, { headers: RETRY_LATER });
+      ? 'The database connection was lost. If the request was meant to change something, it may have: check before you repeat it.'
+      : 'Nothing was changed.';
+    return new Refusal('UNAVAILABLE', detail);
   }
   if (error instanceof Refusal) return error;
   if (isAppError(error)) {
@@ -194,10 +198,7 @@ export function refusalOf(error: unknown): Refusal {
         : PROBLEM_OF[error.code as keyof typeof PROBLEM_OF];
     if (code === 'INTERNAL') return new Refusal(code, '');
     if (message === '') return broken(code, problems, problemCount);
-    const headers = {
-      ...(code === 'UNAVAILABLE' && RETRY_LATER),
-      ...(code === 'PRECONDITION_FAILED' && { etag: `"${error.subject}"` }),
-    };
+    const headers = code === 'PRECONDITION_FAILED' ? { etag: `"${error.subject}"` } : {};
     return new Refusal(code, message, { problems, problemCount, headers });
   }
   const known = FRAMEWORK[codeOf(error)];

@@ -93,7 +93,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
         },
         refuse: () => {
           leave();
-          const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed. Send the request again.`;
+          const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed.`;
           const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) };
           reject(new Refusal('UNAVAILABLE', detail, { headers }));
         },

@@ -128,7 +128,10 @@ onEitherEngine('a process that cannot commit reports it with its counts', async 
   t.equal((await scraped(running)).of('ready'), 0);
   const { status, json } = await running.call({ url: '/readyz', token: null });
   t.equal(status, 503);
-  t.match(json.detail, 'the disk of the database is full');
+  t.match(
+    json.detail,
+    /^the disk of the database is full: free some space\. Wait 1 second \(Retry-After\), then /,
+  );
 });
 
 test('while the database does not respond, the other metrics are exported', async (t, running) => {
@@ -161,13 +164,17 @@ test('a data loss is reported until it is accepted', async (t, running) => {
 
 const SSN = '123-45-6789';
 
-t.test('an unavailable database is 503 with Retry-After', async (t) => {
+t.test('an unavailable database is 503 and states when and how to send the request again', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new AppError('LOCK_TIMEOUT', 'locked'), full]) {
     const { call, logged } = await start(t, { whyNotReady: () => Promise.reject(error) });
     const { status, headers, json } = await call({ url: '/readyz' });
     t.equal(status, 503);
     t.equal(headers['retry-after'], '5');
+    t.equal(
+      json.detail,
+      'Nothing was changed. Wait 5 seconds (Retry-After), then send the request again, with the same Idempotency-Key if the operation takes one.',
+    );
     t.match(headers['content-type'], 'application/problem+json');
     t.equal(json.type, 'urn:benefits-sidecar:problem:unavailable');
     t.match(logged, [{ level: 'error', fields: { route: 'GET /readyz', status: 503 } }]);

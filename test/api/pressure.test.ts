@@ -46,7 +46,7 @@ t.test('while the thread is late, all requests except health and metrics are rej
   t.match(refused.headers.get('retry-after'), /^\d+$/);
   t.match(refused.headers.get('content-type'), /^application\/problem\+json/);
   const type = 'urn:benefits-sidecar:problem:unavailable';
-  t.match(await refused.json(), { type, status: 503, detail: /later/ });
+  t.match(await refused.json(), { type, status: 503, detail: /^Too many requests at once\. Wait 2 seconds/ });
   t.equal(await status('/v1/nothing'), 503, 'even an unknown path');
   for (const path of ['/livez', '/readyz', '/metrics']) t.equal(await status(path), 200, path);
   const counted = read(await (await ask('/metrics')).text());

@@ -74,12 +74,18 @@ export function responseOfService(response: string): Html {
 }
 
 /** Renders the text of an error, and the problems that it does not name. */
-export function problemBody({ detail, errors = [], error_count = errors.length }: ProblemDetails): Html {
+export function problemBody({
+  status,
+  detail,
+  errors = [],
+  error_count = errors.length,
+}: ProblemDetails): Html {
   const more = error_count - errors.length;
   const items = errors.map(({ path, rule }) => html`<li><code>${path}</code>${` ${rule}`}</li>`);
   return html`
     <div class="problem-body">
       ${detail !== undefined && html`<p>${detail}</p>`}
+      ${status === 503 && html`<p>Wait a moment, then try again.</p>`}
       ${items.length > 1 && html`<ul>${items}${more > 0 && html`<li>${`and ${more} more`}</li>`}</ul>`}
     </div>
   `;
