@@ -68,6 +68,7 @@ const CASES: Refused = {
   'a run id with NUL → 400 run_id: NUL': get('/a%00b/lines'),
   'a run id with a formula → 400 run_id: 1 to 128': { ...get('/=1+1'), method: 'DELETE' },
   'an unknown state → 400 state: one of open': get('?state=done'),
+  'no real pay date → 400 pay_date: real date': get('?pay_date=2026-02-30'),
   'a cursor from a different list → 400 cursor: next_cursor of a page of this list': get(
     `?cursor=${cursor('{"list":"events","at":1}')}`,
   ),

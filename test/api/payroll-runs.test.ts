@@ -67,6 +67,14 @@ test('the run of a pay date is opened by what it pays, and a second open one is 
   t.match(await post('', { ...payroll, pay_date: '2026-07-18' }), refused);
 });
 
+test('runs are listed for one pay date', async (t, { put, get }) => {
+  await put('r');
+  const listed = async (date: string) =>
+    (await get(`?pay_date=${date}`)).json.data.map(({ id }: { id: string }) => id);
+  t.strictSame(await listed(PAY_DATE), ['r']);
+  t.strictSame(await listed('2026-07-31'), []);
+});
+
 test('an unknown run is 404 on every route that names one', async (t, { get, post, call }) => {
   for (const response of [
     ...['', '/lines', '/readiness', '/verify'].map((path) => get(`/none${path}`)),

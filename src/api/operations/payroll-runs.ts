@@ -36,6 +36,7 @@ export const listPayrollRuns = operation({
   query: field.closed({
     employer_id: idFilter('Only results for this employer.'),
     state: Type.Optional(field.oneOfDescribed(['open', 'finalized', 'voided'], 'Only runs in this state.')),
+    pay_date: Type.Optional({ ...field.day, description: 'Only runs of this pay date.' }),
     finalized_from: instant('Only runs finalized at or after this time, including runs voided since.'),
     cursor,
     limit,
@@ -47,7 +48,8 @@ export const listPayrollRuns = operation({
     await assertKnownFilter(call, { db }, query.employer_id);
     const filter = {
       ...{ employerId: query.employer_id, employers: employersOf(call) },
-      ...{ state: query.state, finalizedFrom: query.finalized_from && toMilliseconds(query.finalized_from) },
+      ...{ state: query.state, payDate: query.pay_date },
+      ...{ finalizedFrom: query.finalized_from && toMilliseconds(query.finalized_from) },
     };
     const page = await listRuns(db, filter, query);
     return { ...page, data: page.data.map(viewRunSummary) };

@@ -14,7 +14,7 @@ import { printRun } from './print-run.ts';
 export function addShowCommands(run: Command): void {
   addOperation(run, 'list', listPayrollRuns, {
     description: 'List payroll runs, latest pay date first.',
-    examples: ['', '--employer maple-bakery --state finalized'],
+    examples: ['', '--employer maple-bakery --state finalized', '--pay-date 2026-07-17'],
     columns: COLUMNS,
     none: 'No matching runs.',
   });

@@ -275,6 +275,7 @@ type RunFilter = {
   employerId?: string | undefined;
   employers?: readonly string[] | null;
   state?: RunState | undefined;
+  payDate?: string | undefined;
   /** UTC. */
   finalizedFrom?: string | undefined;
 };
@@ -284,13 +285,14 @@ const runPage = pagesBy('payroll-runs', { pay_date: Type.String(), run_id: Type.
 /** Returns a page of runs by pay date, latest first. */
 export function listRuns(
   db: Db,
-  { employerId, employers = null, state, finalizedFrom }: RunFilter,
+  { employerId, employers = null, state, payDate, finalizedFrom }: RunFilter,
   page: PageRequest,
 ): Promise<ListPage<RunRow>> {
   let query = db.selectFrom('payroll_runs').select(ROW_COLUMNS);
   if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
   if (employers !== null) query = query.where('employer_id', 'in', employers);
   if (state !== undefined) query = query.where('state', '=', state);
+  if (payDate !== undefined) query = query.where('pay_date', '=', payDate);
   if (finalizedFrom !== undefined) query = query.where('finalized_at', '>=', finalizedFrom);
   return runPage(query, page);
 }

@@ -76,6 +76,9 @@ test('runs are listed by pay date, latest first, and a cursor continues after a 
   t.strictSame(await pages(9, { finalizedFrom: `${finalized_at}~` }), [[]], 'later');
   t.strictSame(await pages(9, { state: 'open', employerId: 'other' }), [['d']]);
   t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
+  const { pay_date } = await storedRun(db, 'd');
+  t.strictSame(await pages(1, { payDate: pay_date }), [['e'], ['d']], 'every run of one pay date');
+  t.strictSame(await pages(9, { payDate: pay_date, employerId: 'other' }), [['d']]);
 });
 
 test('only an open run can be deleted, and only a finalized one can be voided', async (t, db) => {

@@ -253,15 +253,13 @@ function repetition({ may }: Visit, run: Run): Html | null {
   `;
 }
 
-const SAME_PAYROLL = ['kind', 'pay_frequency', 'pay_group', 'pay_date'] as const;
-/** Voided runs that are read: more than an employer has. */
-const VOIDED_READ = 500;
+const SAME_PAYROLL = ['kind', 'pay_frequency', 'pay_group'] as const;
 
 /** Mentions amounts taken that were reported for a voided run of the same payroll, until amounts are reported for this run. */
 async function takenBefore({ api, may }: Visit, run: Run): Promise<Html | null> {
-  const { id, employer_id, kind, state: now, taken_reports } = run;
+  const { id, employer_id, kind, pay_date, state: now, taken_reports } = run;
   if (kind !== 'regular' || taken_reports.length > 0) return null;
-  const list = { employer_id, state: 'voided', limit: VOIDED_READ };
+  const list = { employer_id, pay_date, state: 'voided', limit: 500 };
   const { data } = await api.perform(listPayrollRuns, { query: list });
   const replaced = data.filter((voided) => SAME_PAYROLL.every((name) => voided[name] === run[name]));
   for (const voided of replaced) {
