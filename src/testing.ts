@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'svix';
 import type { DataOf, Notification, NotificationOf, NotificationType } from './notifications/types.ts';
-import { notificationOf } from './notifications/types.ts';
+import { NOTIFICATION_TYPES, notificationOf } from './notifications/types.ts';
 import { type NotificationHeaders, signedHeaders } from './notifications/webhook.ts';
 import { type Fixture, loadFixtures as load } from './simulator/events.ts';
 import { startSimulator as start, type Simulator as Whole } from './simulator/simulator.ts';
@@ -82,7 +82,7 @@ export function loadFixtures(path: string = SHIPPED): Fixture[] {
 
 /**
  * Returns a request as the sidecar sends it to `NOTIFY_URL`: send `body` with `headers`. Several secrets (`whsec_…`) all sign. `id` and
- * `at` are new ones if omitted.
+ * `at` are new ones if omitted. Throws for an unknown type.
  */
 export function makeNotification<T extends NotificationType>(
   secrets: string | readonly string[],
@@ -90,6 +90,8 @@ export function makeNotification<T extends NotificationType>(
   data: DataOf<T>,
   { id = randomUUID(), at = new Date() }: { id?: string; at?: Date } = {},
 ): { headers: NotificationHeaders; body: string; notification: NotificationOf<T> } {
+  if (!NOTIFICATION_TYPES.includes(type))
+    throw new Error(`"${type}" is not a notification type. Use one of ${NOTIFICATION_TYPES.join(', ')}.`);
   const notification = notificationOf(type, data, at.toISOString());
   const body = JSON.stringify(notification);
   return { headers: signedHeaders([secrets].flat(), id, at, body), body, notification };

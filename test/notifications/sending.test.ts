@@ -50,6 +50,13 @@ t.test('a receiver verifies with either secret of a rotation, and no other', asy
   t.throws(() => verifyNotification(old, headers, `${body} `));
 });
 
+t.test('an unknown notification type is named with the known ones', async (t) => {
+  const unknown = 'run.finalised' as 'run.finalized';
+  const known =
+    /^"run\.finalised" is not a notification type\. Use one of run\.finalized, run\.voided, .*, notification\.test\.$/;
+  t.throws(() => makeNotification(SECRET, unknown, RUN), { message: known });
+});
+
 onEitherEngine('without an address, and of other types, nothing is stored', async (t) => {
   const { db, tell, stored, config } = await telling(t, accept);
   await adoptTypes(db, { ...config, types: ['run.finalized'] });
