@@ -7,7 +7,7 @@ import { isFatal } from '../database/errors.ts';
 import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/facts.ts';
-import { verifyKeys } from '../employment/verify-keys.ts';
+import { verifyReported } from '../employment/verify-reported.ts';
 import { codeOf } from '../errors.ts';
 import { verifyChanges } from '../inbox/contract-changes.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
@@ -116,7 +116,7 @@ export async function verifyRows(
   await part(undefined, () => verifyCompletions(db, eventsOf, on));
   await part(undefined, () => verifyCensuses(db, encryptor, on));
   const requests = await part(0, () => verifyOutbox(db, on));
-  await part(undefined, () => verifyKeys(db, on));
+  await part(undefined, () => verifyReported(db, on));
   await part(undefined, () => verifyHashKey(db, HASHED_COLUMNS, on));
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));

@@ -58,8 +58,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
   Object.entries({
     inbox: 'seq reprocessed',
     event_conflicts: 'conflict_id',
-    outbox:
-      'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason refusals',
+    outbox: 'seq body_hash unknown_outcome may_have_been_applied status reason refusals',
     census_syncs: 'sync_id reason problem_count problems held_census_id held_for',
     staged_censuses: 'limited_to elsewhere',
     file_formats: 'organization read_at',

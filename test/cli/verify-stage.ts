@@ -189,6 +189,6 @@ async function outside(t: Test, env: Variables, db: Db): Promise<void> {
     { employee_id: 'many-0000', termination_date: '2026-08-01' },
     { employee_id: 'many-0001', termination_date: '2026-09-01' },
   ];
-  const change = { kind: 'termination', effectiveOn: null, payGroup: null } as const;
+  const change = { kind: 'termination', effectiveOn: '2026-08-01', payGroup: 'north' } as const;
   for (const body of bodies) await acceptChange(accepting, { ...change, body }, body.employee_id);
 }
