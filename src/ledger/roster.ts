@@ -306,6 +306,7 @@ export async function deductionsKnownAt(
   if (ids.length === 0) return employeesOf;
   const rows = await deductionsOfEmployer(db, employerId)
     .select(['deduction_id', 'roster.employee_id'])
+    .distinct()
     .where(isOneOf(db, 'deduction_id', ids))
     .execute();
   for (const { deduction_id, employee_id } of rows) {

@@ -5,7 +5,13 @@ import { transact } from '../../src/database/transaction.ts';
 import { activeTwice } from '../../src/ledger/checks.ts';
 import { createEmployeeSets, KEPT_MAX } from '../../src/ledger/employee-sets.ts';
 import { lockLedger, transactOnLedger } from '../../src/ledger/position.ts';
-import { employeesOf, type NewFact, recordFacts, rosterOf } from '../../src/ledger/roster.ts';
+import {
+  deductionsKnownAt,
+  employeesOf,
+  type NewFact,
+  recordFacts,
+  rosterOf,
+} from '../../src/ledger/roster.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { censusOf, person, stage } from '../census/parts.ts';
 import { scratch } from '../database/scratch.ts';
@@ -17,6 +23,7 @@ import { cpuTime } from '../support/cpu-time.ts';
 import { liftTimeLimits, lockWaits, onEitherEngine, onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { employment } from '../support/payroll.ts';
+import { countingReads } from '../support/reads.ts';
 
 const test = onEitherEngine.with(scratch);
 
@@ -156,6 +163,20 @@ test('the set of employees without a census follows new deductions and censuses'
   t.strictSame(await unmatched(), ['e-2', 'e-4']);
   await name(db, 'acme', ['e-2', 'e-4']);
   t.strictSame(await unmatched(), []);
+});
+
+test('a deduction known at an employer is read once per employee, however many versions it has', async (t, {
+  db,
+}) => {
+  await name(db, 'acme', ['e-1', 'e-2']);
+  const events = ['e-1', 'e-1', 'e-2', 'e-1'].map((employee_id, index) =>
+    deductionOf(`known-${index}`, { id: 'ded-known', employee_id }),
+  );
+  await deliver(db, events);
+  const { db: counted, reads } = countingReads(db);
+  const known = await deductionsKnownAt(counted, 'acme', ['ded-known']);
+  t.strictSame([...(known.get('ded-known') ?? [])].sort(), ['e-1', 'e-2']);
+  t.strictSame(reads, { statements: 1, rows: 2 });
 });
 
 test('the set of employees with two employers follows new censuses', async (t, { db }) => {
