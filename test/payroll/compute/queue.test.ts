@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { createQueue, handled } from '../../../src/payroll/compute/queue.ts';
 
 /** A queue with one place, which is taken until `finish`. `ran` has the work that proceeded, in order. */
 function createHeldQueue() {
-  const inTurn = createQueue(1);
+  const inTurn = createQueue({ atOnce: 1, longMs: 0 });
   const ran: string[] = [];
   const { promise, resolve: free } = Promise.withResolvers<void>();
   const holding = inTurn('held', () => promise);
@@ -24,21 +25,39 @@ t.test('other employers proceed before the second computation of an employer', a
   t.strictSame(ran, ['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
 });
 
-t.test('at most the given number proceed at once, and a failed computation frees its place', async (t) => {
-  const inTurn = createQueue(2);
+/** Returns the largest number of computations of four employers that proceeded at once. Each one fails after `lasting`. */
+async function peakOf(inTurn: ReturnType<typeof createQueue>, lasting: () => Promise<unknown>) {
   let running = 0;
-  const peaks: number[] = [];
+  let peak = 0;
   const fail = async () => {
     running += 1;
-    peaks.push(running);
-    await new Promise(setImmediate);
+    peak = Math.max(peak, running);
+    await lasting();
     running -= 1;
     throw new Error('cannot be computed');
   };
   const all = await Promise.allSettled(['a', 'b', 'c', 'd'].map((employerId) => inTurn(employerId, fail)));
-  t.ok(all.every(({ status }) => status === 'rejected'));
-  t.equal(peaks.length, 4);
-  t.equal(Math.max(...peaks), 2);
+  return { peak, failed: all.filter(({ status }) => status === 'rejected').length };
+}
+
+t.test('computations proceed one at a time, and one that fails frees its place', async (t) => {
+  const inTurn = createQueue({ atOnce: 2, longMs: 60_000 });
+  const lasting = () => new Promise(setImmediate);
+  t.strictSame(await peakOf(inTurn, lasting), { peak: 1, failed: 4 });
+  t.equal(await inTurn('a', async () => 'computed'), 'computed');
+});
+
+t.test('a computation that takes long lets others start, at most the given number at once', async (t) => {
+  const inTurn = createQueue({ atOnce: 3, longMs: 0 });
+  const third = Promise.withResolvers<void>();
+  let started = 0;
+  const lasting = async () => {
+    started += 1;
+    if (started === 3) third.resolve();
+    await third.promise;
+    await delay(10);
+  };
+  t.strictSame(await peakOf(inTurn, lasting), { peak: 3, failed: 4 });
   t.equal(await inTurn('a', async () => 'computed'), 'computed');
 });
 
