@@ -20,6 +20,7 @@ const file = process.argv[1] ?? '';
 if (isMainThread && file.endsWith('.test.ts')) {
   await failRunningTest();
   await compareLengths();
+  await keepFoldersUntilTeardown();
 }
 if (isMainThread && file.endsWith('.test.ts') && !file.includes('/faults/')) {
   process.env.TEST_MEMORY = 'yes';
@@ -36,6 +37,15 @@ async function compareLengths(): Promise<void> {
     const differ = Array.isArray(object) && Array.isArray(expect) && object.length !== expect.length;
     return differ ? false : matches.call(this);
   };
+}
+
+/**
+ * Makes tap remove a test's folder after the test's teardowns. It calls what was registered first, and a folder that is
+ * removed while a sidecar still writes there fails the test.
+ */
+async function keepFoldersUntilTeardown(): Promise<void> {
+  const { default: t } = await import('tap');
+  t.beforeEach((t) => t.teardown(() => {}));
 }
 
 /** Links the fixtures into the project, because tap changes its folder if they are outside. */
