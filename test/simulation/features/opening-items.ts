@@ -57,12 +57,20 @@ function open(simulation: Simulation, employerId: string, index: number, draw: R
     simulation.persist(
       'opening',
       () => specialist('POST', url, { items }),
-      [200, 201],
-      () => {
-        for (const { id } of items) simulation.confirm(ITEMS, `${employerId}/${id}`);
+      [200, 201, 422],
+      ({ status }) => {
+        if (status === 422) assertElsewhere(simulation, employerId, owed.employee_id);
+        else for (const { id } of items) simulation.confirm(ITEMS, `${employerId}/${id}`);
       },
     );
   send();
   // Payroll did not see the response and repeats the request.
   if (draw() < 0.5) time.after(draw() * HOUR_MS, 'opening', send);
+}
+
+/** A limited token may name no deduction that it does not see: one of an employee whom another employer has or had. */
+function assertElsewhere({ machine, breach }: Simulation, employerId: string, employeeId: string): void {
+  const others = 'select 1 from roster where employee_id = ? and employer_id <> ?';
+  if (machine.query(others, employeeId, employerId).length === 0)
+    breach(`opening items of ${employeeId}, whom no other employer has, were refused`);
 }
