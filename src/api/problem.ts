@@ -151,14 +151,18 @@ export function errorOfProblem(body: unknown): Refusal | null {
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const { code, message, headers } = refusal;
+  const { code, headers } = refusal;
   const problem = problemOf(refusal);
-  if (code === 'UNAVAILABLE') {
-    const wait = counted(Number(headers['retry-after']), 'second');
-    const todo = `Wait ${wait} (Retry-After), then send the request again, with the same Idempotency-Key if the operation takes one.`;
-    problem.detail = `${message.replace(/[^.]$/, '$&.')} ${todo}`.trimStart();
-  }
-  return reply.code(problem.status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(problem));
+  const told = code === 'UNAVAILABLE' ? { ...problem, detail: howToRepeat(refusal) } : problem;
+  return reply.code(problem.status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(told));
+}
+
+/** Returns the message of a refusal, followed by when and how to send the request again. */
+function howToRepeat({ message, headers }: Refusal): string {
+  const happened = message.replace(/[^.]$/, '$&.');
+  const wait = counted(Number(headers['retry-after']), 'second');
+  const todo = `Wait ${wait} (Retry-After), then send the request again, with the same Idempotency-Key if the operation takes one.`;
+  return `${happened} ${todo}`.trimStart();
 }
 
 export const BODY_TOO_LARGE = 'The body exceeds the size limit of this operation.';

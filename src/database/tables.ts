@@ -332,6 +332,7 @@ export interface VersionTable {
   tie_changed: Flag;
   /** 1: `created_at` is later than the time of receipt by more than clocks may differ. */
   future_dated: Flag;
+  /** 1: the version names another employee than the latest state before it. */
   moved: Flag;
   recorded_at: string;
 }

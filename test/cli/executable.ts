@@ -13,7 +13,7 @@ type Started = {
   ended: Promise<Ran & { signal: string | null }>;
 };
 
-/** Starts it with these variables and no others, except the path of the compile cache. */
+/** Starts it with these variables and no others, except those that make it start quickly. */
 export function start(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []): Started {
   const child = spawn(process.execPath, [...nodeOptions, MAIN, ...argv], {
     env: { ...loading(), ...env },

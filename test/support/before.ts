@@ -40,8 +40,8 @@ async function compareLengths(): Promise<void> {
 }
 
 /**
- * Makes tap remove a test's folder after the test's teardowns. It calls what was registered first, and a folder that is
- * removed while a sidecar still writes there fails the test.
+ * Makes tap remove a test's folder after the test's teardowns, also if the test first asks for the folder: tap keeps the
+ * order. A sidecar may write there until its teardown, and then the removal would fail.
  */
 async function keepFoldersUntilTeardown(): Promise<void> {
   const { default: t } = await import('tap');

@@ -30,7 +30,7 @@ registerHooks({
 const FOLDER = ['packages', ...PACKAGES.map((name) => `${name}-${versionOf(name)}`)].join('-');
 const HOOK_FILE = join(TAP_FOLDER, FOLDER, 'hook.js');
 
-/** Puts each package into one file, if no earlier run has. */
+/** Bundles each package, if no earlier run has. */
 export async function bundlePackages(): Promise<void> {
   await keptFolder(FOLDER, async (folder) => {
     const { build } = await import('esbuild');
@@ -44,7 +44,7 @@ export async function bundlePackages(): Promise<void> {
   });
 }
 
-/** Lets this process load packages so. Tests that run without tap's preparation may have none. */
+/** Makes this process load the bundled packages. Without tap's preparation there may be none. */
 export async function useBundles(): Promise<void> {
   if (existsSync(HOOK_FILE)) await import(HOOK_FILE);
 }

@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { AppError } from '../../errors.ts';
 
 /**
- * A second computation starts only if the first takes longer, so that a huge run delays the others little. Two at once delay
- * deliveries, and finish no sooner (docs/internals/benches/payday.md).
+ * Another computation starts after this time, so that a huge run delays the others little. If two always proceeded at once, they
+ * would delay deliveries and finish no sooner (docs/internals/benches/payday.md).
  */
 const LONG_MS = 500;
 /** Each adds turns of 5 ms (`inTurns`) to the wait of other requests, and takes three of PostgreSQL's ten connections. */
@@ -32,18 +32,24 @@ export function computeForAll<T>(employerId: string, work: () => Promise<T>): Pr
  */
 export function createQueue({ atOnce, longMs }: { atOnce: number; longMs: number }) {
   let running = 0;
-  /** Those that have not lasted long yet. */
-  let quick = 0;
+  /** The job that started last, until it ends or has lasted `longMs`. No other starts meanwhile. */
+  let newest: symbol | null = null;
   /** The employer whose turn is next comes first. */
   const waiting = new Map<string, Set<() => void>>();
 
-  const hasPlace = (): boolean => quick === 0 && running < atOnce;
-  const turnOf = (employerId: string): Promise<void> =>
+  const hasPlace = (): boolean => newest === null && running < atOnce;
+  const takePlace = (job: symbol): void => {
+    running += 1;
+    newest = job;
+  };
+  const turnOf = (employerId: string, job: symbol): Promise<void> =>
     new Promise((resolve, reject) => {
       const client = clients.getStore();
       const starts = waiting.get(employerId) ?? new Set();
       const start = (): void => {
         client?.removeEventListener('abort', leave);
+        // At once, so that no new job overtakes it.
+        takePlace(job);
         resolve();
       };
       const leave = (): void => {
@@ -56,7 +62,9 @@ export function createQueue({ atOnce, longMs }: { atOnce: number; longMs: number
       client?.addEventListener('abort', leave, { once: true });
       if (client?.aborted) leave();
     });
-  const startNext = (): void => {
+  /** Starts the next job, if there is a place, when this one has ended or lasted long. */
+  const startAfter = (job: symbol): void => {
+    if (newest === job) newest = null;
     const [next] = waiting;
     if (next === undefined || !hasPlace()) return;
     const [employerId, starts] = next;
@@ -64,34 +72,20 @@ export function createQueue({ atOnce, longMs }: { atOnce: number; longMs: number
     waiting.delete(employerId);
     starts.delete(start);
     if (starts.size > 0) waiting.set(employerId, starts);
-    takePlace();
     start();
-  };
-  /** A waiting job takes its place before it starts, so that no new job overtakes it. */
-  const takePlace = (): void => {
-    running += 1;
-    quick += 1;
   };
 
   return async <T>(employerId: string, work: () => Promise<T>): Promise<T> => {
-    if (hasPlace()) takePlace();
-    else await turnOf(employerId);
-    let isQuick = true;
-    const becomeLong = (): void => {
-      if (isQuick) quick -= 1;
-      isQuick = false;
-    };
-    const long = setTimeout(() => {
-      becomeLong();
-      startNext();
-    }, longMs);
+    const job = Symbol();
+    if (hasPlace()) takePlace(job);
+    else await turnOf(employerId, job);
+    const long = setTimeout(startAfter, longMs, job);
     try {
       return await work();
     } finally {
       clearTimeout(long);
-      becomeLong();
       running -= 1;
-      startNext();
+      startAfter(job);
     }
   };
 }

@@ -55,10 +55,31 @@ t.test('a computation that takes long lets others start, at most the given numbe
     started += 1;
     if (started === 3) third.resolve();
     await third.promise;
-    await delay(10);
+    // Timers fire in order: that of the third computation before this one.
+    await delay(0);
   };
   t.strictSame(await peakOf(inTurn, lasting), { peak: 3, failed: 4 });
   t.equal(await inTurn('a', async () => 'computed'), 'computed');
+});
+
+t.test('when one that took long ends, the next one waits for the one that just started', async (t) => {
+  const inTurn = createQueue({ atOnce: 2, longMs: 0 });
+  const second = Promise.withResolvers<void>();
+  let hasThirdStarted = false;
+  const first = inTurn('a', () => second.promise);
+  const others = [
+    inTurn('b', async () => {
+      second.resolve();
+      await first;
+      await Promise.resolve();
+      return hasThirdStarted;
+    }),
+    inTurn('c', async () => {
+      hasThirdStarted = true;
+      return hasThirdStarted;
+    }),
+  ];
+  t.strictSame(await Promise.all(others), [false, true]);
 });
 
 t.test('a computation leaves the queue when its client leaves', async (t) => {
