@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseSync } from '@swc/core';
 import t, { type Test } from 'tap';
-import { cpuTime } from './support/cpu-time.ts';
-import { type Input, worstInputs } from './support/worst-inputs.ts';
+import { cpuTime } from '../support/cpu-time.ts';
+import { type Input, worstInputs } from '../support/worst-inputs.ts';
 
-const ROOT = new URL('..', import.meta.url).pathname;
+const ROOT = new URL('../..', import.meta.url).pathname;
 /** Built from the routes' own paths while the sidecar starts. */
 const BUILT_AT_RUN_TIME = ['src/api/route.ts'];
 /** In place of a number in an expression that is built: the largest bound of a text that has one. */
