@@ -22,8 +22,6 @@ const FIRST = [
   'test/runtime/',
   'test/security/',
 ];
-/** A group without other files: those use random values and timers while they load, and the simulation replaces them. */
-const SIMULATION = 'test/simulation/';
 /** A file that moves the tests of its process to PostgreSQL. */
 const ON_POSTGRES = /use(Own)?Postgres\(/;
 
@@ -33,11 +31,10 @@ const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/faults/
   .filter(({ source }) => source.includes(text))
   .sort((one, other) => orderOf(one.file) - orderOf(other.file) || (one.file < other.file ? -1 : 1));
 const isOnPostgres = ({ source }: { source: string }) => ON_POSTGRES.test(source);
-const isSimulation = ({ file }: { file: string }) => file.startsWith(SIMULATION);
 const namesOf = (wanted: typeof files) => wanted.map(({ file }) => file);
-const together = namesOf(files.filter((file) => !isOnPostgres(file) && !isSimulation(file)));
+const together = namesOf(files.filter((file) => !isOnPostgres(file)));
 // The files on PostgreSQL share a server, and begin first because they wait for it most.
-const groups = [namesOf(files.filter(isOnPostgres)), namesOf(files.filter(isSimulation))];
+const groups = [namesOf(files.filter(isOnPostgres))];
 for (let from = 0; from < together.length; from += FILES_PER_GROUP)
   groups.push(together.slice(from, from + FILES_PER_GROUP));
 

@@ -1,7 +1,7 @@
 /** The simulation itself: a seed decides everything, and the invariants hold. */
 import t from 'tap';
-import { simulate } from './simulation.ts';
-import { firstDifference } from './trace.ts';
+import { simulate } from '../simulation/simulation.ts';
+import { firstDifference } from '../simulation/trace.ts';
 
 t.test('the same seed gives the same steps and rows, also after another seed', async (t) => {
   const folder = t.testdir();
