@@ -102,6 +102,11 @@ const RELATION = 'http://schemas.openxmlformats.org/officeDocument/2006/relation
 const relations = (all: readonly (readonly [id: string, type: string, target: string])[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?><Relationships>${all.map(([id, type, target]) => `<Relationship Id="${id}" Type="${RELATION}/${type}" Target="${target}"/>`).join('')}</Relationships>`;
 
+/** Returns a workbook of one sheet. */
+export function sheetOf(parts: SheetParts): Buffer {
+  return workbookOf({ sheets: [parts] });
+}
+
 /** Returns a workbook. */
 export function workbookOf({ sheets, strings = '<sst/>', is1904 = false, files = {} }: BookParts): Buffer {
   const sheetTags = sheets.map(
