@@ -1,94 +1,10 @@
-/** Compares runs of random years with the model. */
-import { deepStrictEqual, ok } from 'node:assert/strict';
-import { scratch } from '../../database/scratch.ts';
+/** Compares the runs of a random year with the model. More years: test/faults/payroll-years.test.ts. */
 import { onEitherEngine } from '../../support/engine.ts';
-import { verified } from '../../support/payroll.ts';
-import fc, { SEED } from '../../support/seeded.ts';
-import { sumOf } from './model.ts';
-import type { ModelItemDecision } from './model-items.ts';
-import { dueOf } from './model-regular.ts';
-import { Repeats } from './model-repeats.ts';
-import { RecordedWorld } from './model-world.ts';
-import { FIRST_MONDAY, play, years } from './model-years.ts';
-
-/** Years whose finalized runs are all compared: three seconds of CPU time each. `YEARS=500` in the environment runs more. */
-const YEARS = { numRuns: Number(process.env.YEARS ?? 3) };
-
-/** Of the regular runs, at most so many repeat a warning that waits for no decision. */
-const REPEATING_AT_MOST = 0.1;
+import { compareYears } from './model-compared.ts';
 
 onEitherEngine(
   'every run of a year has the lines of the model, can be verified and says what is new, and all amounts due add up',
   async (t) => {
-    let [runs, lines, regular, repeating] = [0, 0, 0, 0];
-    await fc.assert(
-      fc.asyncProperty(years, async (year) => {
-        const { db } = await scratch(t);
-        const repeats = new Repeats();
-        const world = new RecordedWorld(db, FIRST_MONDAY, repeats.in(db));
-        await play(world, year);
-        regular += repeats.runs;
-        repeating += repeats.repeating;
-        for (const { id } of world.runs) {
-          const { identical, differences } = await verified(db, id);
-          ok(identical, JSON.stringify(differences));
-        }
-        runs += world.runs.length;
-        lines += world.runs.flatMap((run) => run.lines).length;
-        for (const employer of ['acme', 'other']) await assertBalanced(world, employer);
-      }),
-      YEARS,
-    );
-    t.pass(`${runs} runs with ${lines} lines, seed ${SEED}`);
-    const said = `${repeating} of ${regular} regular runs repeat a warning of the run before`;
-    t.ok(repeating <= REPEATING_AT_MOST * regular, said);
+    await compareYears(t, 1);
   },
 );
-
-/** The last day of the year in which all runs of a world have open items. */
-const YEAR_END = '2026-12-31';
-
-/**
- * Asserts for every employee and deduction of an employer: taken + adjusted + recovered + written off + paid directly + still
- * open = due. Of the employer's amounts, the finalized ones count as taken.
- */
-async function assertBalanced(world: RecordedWorld, employerId: string): Promise<void> {
-  const runs = world.runs.filter(({ run, voided }) => run.employer_id === employerId && !voided);
-  const openings = world.openings.filter(({ employer }) => employer === employerId);
-  for (const employee of new Set(world.facts.map(({ employee_id }) => employee_id))) {
-    const [items] = await world.items(employerId, employee, YEAR_END);
-    const lines = runs.flatMap((run) => run.lines.map((line) => ({ run: run.id, ...line })));
-    const own = lines.filter((line) => line.employee === employee);
-    for (const deduction of new Set(['', ...world.versions.map((version) => version.deduction)])) {
-      const due = runs.flatMap((run) => dueOf(world, run, runs, employee, deduction) ?? []);
-      const opened = openings.filter(
-        (opening) => opening.employee === employee && (opening.deduction ?? '') === deduction,
-      );
-      const taken = own
-        .filter((line) => line.deduction === deduction)
-        .map(({ run, ...line }) => ({ ...line, member: world.reported(run, line) ?? line.member }));
-      const open = items.filter(({ identity }) => (identity.deduction_id ?? '') === deduction);
-      const decided = world.itemDecisions
-        .filter((decision) => decision.employer === employerId && decision.employee === employee)
-        .filter(({ item }) => item?.split(' ')[2] === deduction);
-      const owed = sumOf([...due, ...opened.map(({ amounts }) => amounts)]);
-      const accounted = sumOf([...taken, ...open.map(({ outstanding }) => outstanding)]);
-      deepStrictEqual(accounted.employer, owed.employer);
-      const rest = owed.member - accounted.member - sumOfAmounts(decided, 'paid_directly');
-      // A write-off counts by at most its own amount.
-      const [back, more] = [false, true].map((isMore) =>
-        sumOfAmounts(
-          decided.filter(({ amount }) => (amount ?? 0n) > 0n === isMore),
-          'write_off',
-        ),
-      ) as [bigint, bigint];
-      ok(back <= rest && rest <= more, `${employee} ${deduction}: ${rest} written off`);
-    }
-  }
-}
-
-function sumOfAmounts(decisions: readonly ModelItemDecision[], action: ModelItemDecision['action']): bigint {
-  return decisions
-    .filter((decision) => decision.action === action)
-    .reduce((sum, { amount }) => sum + (amount ?? 0n), 0n);
-}
