@@ -1,13 +1,9 @@
-/** Commands of operations do the same on the database and at a running sidecar. */
+/** Commands of operations do the same on the database and at a running sidecar. Under faults: test/faults/remote.test.ts. */
 import { rmSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
-import type { Command } from 'commander';
-import t, { type Test } from 'tap';
-import { createOutput } from '../../src/cli/output.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import t from 'tap';
 import { systemClock } from '../../src/clock.ts';
 import { holdServeLock } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -15,48 +11,13 @@ import { SYSTEM } from '../../src/security/audit.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { VERSION } from '../../src/version.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { FIRST_TOKEN, start } from '../api/start.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/memory.ts';
-import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
-import { environment, here, jsonOf, type Ran, type Variables } from './harness.ts';
+import { EMPLOYER } from '../support/payroll.ts';
+import { here, jsonOf, type Ran, type Variables } from './harness.ts';
 import { filesOf, optionsOn, PAY_DATE } from './payroll-stage.ts';
-
-const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
-
-function commandsOf(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(commandsOf)];
-}
-
-/** Returns the commands that take `--url`, each with its examples in words. */
-async function remoteCommands(): Promise<{ command: Command; examples: string[][] }[]> {
-  const commands = commandsOf(await createProgram(out, () => async () => {}));
-  const remote = commands.filter(({ options }) => options.some(({ long }) => long === '--url'));
-  return remote.map((command) => ({
-    command,
-    examples: (command as Command & { exampleLines: string[] }).exampleLines.map((line) =>
-      [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ''),
-    ),
-  }));
-}
-
-/** Replaces the ids of examples by those of the stage. */
-const known = (word: string) => word.replace('maple-bakery-001', 'emp-1').replace('maple-bakery', EMPLOYER);
-
-/** A running sidecar with an employer, and the variables with which commands reach its database or itself. */
-async function stage(t: Test) {
-  const { DATABASE_URL: _, ...usual } = environment(t);
-  const clocks = { now: systemClock, sharedNow: async () => systemClock() };
-  const running = await start(t, { ...clocks, version: VERSION });
-  const now = systemClock().toISOString();
-  await readyEmployer(t, running.db, now);
-  await deliver(running.db, [deductionOf('e-1', {})], now);
-  const url = await running.app.listen({ host: '127.0.0.1', port: 0 });
-  const local = { ...usual, DATABASE_URL: running.url };
-  const remote = { ...usual, SIDECAR_URL: url, SIDECAR_TOKEN: FIRST_TOKEN };
-  return { db: running.db, url, local, remote };
-}
+import { known, remoteCommands, stage } from './remote-stage.ts';
 
 t.test('a command prints the same and exits the same on the database and at a running sidecar', async (t) => {
   // Both print ages, such as that of the last event.
@@ -79,45 +40,6 @@ t.test('a command prints the same and exits the same on the database and at a ru
       // A change that succeeds would find another state the second time.
       const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
       const stderr = there.stderr.replace(`At ${url}:\n`, '');
-      if (there.code === 0 && there.stderr !== stderr) continue;
-      t.strictSame({ ...there, stderr }, inPlace, argv.join(' '));
-    }
-  }
-});
-
-/** By turns. A rule of one kind of value is in the schemas that both sides share. */
-const HOSTILE = [
-  ...['..', '', 'a/b', 'a\u0001b\u001b[31m', 'x'.repeat(300), '2026-02-31', '-1', '1e3', '%00', '__proto__'],
-];
-/** Options of commands, not of operations. */
-const OF_COMMANDS = new Set(['--url', '--local', '--json', '--wide', '--yes', '--follow', '--csv', '--help']);
-
-t.test('hostile arguments and options are refused the same on the database and at a sidecar', async (t) => {
-  mock.timers.enable({ apis: ['Date'], now: Date.now() });
-  t.teardown(() => mock.timers.reset());
-  const { url, local, remote } = await stage(t);
-  await here(t, local, ['run', 'create', 'r1', ...optionsOn(PAY_DATE)]);
-  let turn = 0;
-  const next = (): string => {
-    turn += 1;
-    return HOSTILE[turn % HOSTILE.length] as string;
-  };
-  for (const { command, examples } of await remoteCommands()) {
-    const words = (examples[0] ?? []).map((word) => known(word).replace('mb-2026-07', 'r1'));
-    const path = words.indexOf(command.name()) + 1;
-    const ids = command.registeredArguments.map((_, index) => path + index);
-    const cases = [
-      ...ids.flatMap((at) => ['.', next()].map((value) => words.with(at, value))),
-      ...command.options
-        .filter(({ long, required }) => required && !OF_COMMANDS.has(String(long)))
-        .flatMap(({ long, flags }) =>
-          [next(), ...(flags.endsWith('<id>') ? ['.'] : [])].map((value) => [...words, String(long), value]),
-        ),
-    ];
-    for (const argv of cases) {
-      const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
-      const stderr = there.stderr.replace(`At ${url}:\n`, '');
-      // A change that succeeds would find another state the second time.
       if (there.code === 0 && there.stderr !== stderr) continue;
       t.strictSame({ ...there, stderr }, inPlace, argv.join(' '));
     }
@@ -320,71 +242,6 @@ t.test('deliveries are followed on the database and at a running sidecar, until 
     const stdout = new RegExp(`^20\\S+  ${place}-\\d+  employee.deduction-updated  applied`);
     t.match(await following, { code: 0, stdout, stderr: /^Waiting for deliveries/ }, place);
   }
-});
-
-/** Answers as an overloaded sidecar does. */
-function sendBusy(response: ServerResponse): void {
-  const type = 'urn:benefits-sidecar:problem:unavailable';
-  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '2' });
-  response.end(
-    JSON.stringify({ type, title: 'Service Unavailable', status: 503, detail: 'Too many requests at once.' }),
-  );
-}
-
-t.test('deliveries are followed while the sidecar restarts or is overloaded', async (t) => {
-  const { db, url, remote } = await stage(t);
-  let isDown = false;
-  let unanswered = 0;
-  const proxy = createServer(({ socket, url: path, headers }, response) => {
-    if (isDown) {
-      unanswered += 1;
-      if (unanswered < 3) socket.destroy();
-      else sendBusy(response);
-      return;
-    }
-    const { authorization = '', accept = '' } = headers;
-    fetch(`${url}${path}`, { headers: { authorization, accept } }).then(async (answer) => {
-      response.writeHead(answer.status, Object.fromEntries(answer.headers));
-      response.end(await answer.text());
-    });
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => proxy.close());
-  const env = { ...remote, SIDECAR_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
-  const stopping = new AbortController();
-  let printed = '';
-  const onStdout = (text: string) => {
-    printed = text;
-  };
-  const following = here(t, env, ['events', 'list', '--follow'], { signal: stopping.signal, onStdout });
-  let count = 0;
-  const arrive = async (id: string) => {
-    count += 1;
-    await deliver(db, [deductionOf(`${id}-${count}`, {})], systemClock().toISOString());
-    return printed.includes(id);
-  };
-  await eventually(
-    'a delivery is printed',
-    () => arrive('before'),
-    (isPrinted) => isPrinted,
-  );
-  isDown = true;
-  await eventually(
-    'a request has no answer',
-    async () => unanswered,
-    (requests) => requests > 4,
-  );
-  await arrive('meanwhile');
-  isDown = false;
-  await eventually(
-    'it is printed later',
-    async () => printed.includes('meanwhile'),
-    (isPrinted) => isPrinted,
-  );
-  stopping.abort();
-  const { code, stderr } = await following;
-  t.equal(code, 0);
-  t.equal(stderr.split('did not answer').length, 2, 'once');
 });
 
 t.test('a command follows no redirect, names another version and prints no control character', async (t) => {
