@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 import { EVENT_SCENARIOS } from '../../src/simulator/event-scenarios.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { allSent, disagreements, type Reported, report } from '../support/disagreements.ts';
-import { onEitherEngine } from '../support/engine.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { temporaryFolder } from '../support/memory.ts';
 import { breaches } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
@@ -116,7 +116,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
   },
 };
 
-onEitherEngine('the delivery scenarios end as documented', async (t) => {
+onEachEngine('the delivery scenarios end as documented', async (t) => {
   const folder = temporaryFolder('test');
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const [id, census] of world) writeFileSync(join(folder, `${id}.json`), JSON.stringify(census));
