@@ -24,6 +24,7 @@ onEitherEngine('a token gets 403 on every route without its scope, also for unkn
   const { app, call, tokenWith } = await start(t);
   const routes = app.routeTable.routes.filter(({ scope }) => scope !== 'public');
   t.ok(routes.length >= 20, 'all routes are in the table');
+  const wrong: unknown[] = [];
   for (const scope of SCOPES) {
     const token = await tokenWith(scope);
     for (const { methods, url, scope: needed } of routes) {
@@ -32,19 +33,23 @@ onEitherEngine('a token gets 403 on every route without its scope, also for unkn
         const { status, json, headers } = await call(request);
         const enough = [needed].flat() as Scope[];
         const also = ALSO_NEEDED[`${method} ${url}`];
+        const { detail } = json ?? {};
+        const challenge = headers['www-authenticate'];
+        let isRight: boolean;
         if (also !== undefined && enough.includes(scope)) {
-          t.match({ status, detail: json.detail }, { status: 403, detail: also });
+          isRight = status === 403 && detail.includes(also);
         } else if (needed === 'any' || needed === 'self' || enough.some((one) => allows([scope], one))) {
-          t.notOk([401, 403].includes(status), `${scope} may ${method} ${url}: ${status}`);
+          isRight = ![401, 403].includes(status);
         } else {
-          const refusal = { status, detail: json.detail, challenge: headers['www-authenticate'] };
-          const challenge = `error="insufficient_scope", scope="${enough.join(' ')}"`;
-          const detail = enough.join(' or ');
-          t.match(refusal, { status: 403, detail, challenge }, `${scope} may not ${method} ${url}`);
+          const required = `error="insufficient_scope", scope="${enough.join(' ')}"`;
+          isRight =
+            status === 403 && detail.includes(enough.join(' or ')) && String(challenge).includes(required);
         }
+        if (!isRight) wrong.push({ scope, method, url, status, detail, challenge });
       }
     }
   }
+  t.strictSame(wrong, []);
 });
 
 onEitherEngine('without a valid token only the public routes respond', async (t) => {

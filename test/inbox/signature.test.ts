@@ -1,3 +1,4 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { Webhook } from 'svix';
@@ -279,10 +280,7 @@ t.test('a signature is accepted if and only if an independent HMAC matches', asy
     const expected = hasValidHmac(headers, body);
     const verdict = verify(headers, Buffer.from(body));
     if (expected) passed += 1;
-    t.strictSame(verdict, expected ? { eventId: headers['svix-id'] } : { refused: 'signature' }, {
-      headers,
-      body,
-    });
+    deepStrictEqual(verdict, expected ? { eventId: headers['svix-id'] } : { refused: 'signature' });
   };
   const anyCase = fc.record({
     // Header values are bytes, one per character.
