@@ -1,36 +1,14 @@
-/** The thread protocol, with the test as the main thread. */
+/** The thread protocol, with the test as the main thread. Silent threads: test/faults/silent-thread.test.ts. */
 import { type AddressInfo, createServer } from 'node:net';
-import type { MessagePort } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { readConfig } from '../../src/config.ts';
 import { createLockTurns } from '../../src/database/sqlite.ts';
-import type { Arrival } from '../../src/inbox/inbox.ts';
-import type { Downstream, RefusalCause } from '../../src/inbox/receiver.ts';
-import { request, startApiThread, startReceiverThread } from '../../src/runtime/threads.ts';
+import { startApiThread } from '../../src/runtime/threads.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { REQUIRED } from '../config-samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { deliver, post, SECRET, send } from '../inbox/deliver.ts';
-
-const LOCAL = { host: '127.0.0.1', port: 0 };
-
-async function start(t: Test, parts: Partial<Downstream> = {}, receiver = LOCAL) {
-  const arrived: Arrival[] = [];
-  const refused: RefusalCause[] = [];
-  const failed: Error[] = [];
-  const downstream: Downstream = {
-    accept: async (arrival) => void arrived.push(arrival),
-    refused: (cause) => void refused.push(cause),
-    dropped: () => {},
-    isAlive: async () => true,
-    isReady: async () => true,
-    ...parts,
-  };
-  const config = { receiver, webhookSecrets: [SECRET] };
-  const thread = await startReceiverThread(config, downstream, (error) => failed.push(error));
-  t.teardown(thread.stop);
-  return { thread, port: Number(new URL(thread.address).port), arrived, refused, failed };
-}
+import { deliver, post } from '../inbox/deliver.ts';
+import { LOCAL, start } from './receiver-thread.ts';
 
 /** Returns a port that another server listens on. */
 async function takenPort(t: Test): Promise<number> {
@@ -85,35 +63,6 @@ t.test('a stop lets deliveries in flight finish, and is not a failure', async (t
   t.equal((await response).status, 204);
   await stopped;
   t.strictSame(failed, []);
-});
-
-t.test('the receiver is neither alive nor ready while the main thread does not respond', async (t) => {
-  const never = new Promise<boolean>(() => {});
-  const { port } = await start(t, { isAlive: () => never, isReady: () => never });
-  const responses = await Promise.all([send(port, 'GET', '/livez'), send(port, 'GET', '/readyz')]);
-  t.match(responses, [{ status: 503 }, { status: 503 }]);
-});
-
-t.test('a request to a thread that does not respond, or is gone, is rejected', async (t) => {
-  const ports: MessagePort[] = [];
-  const silent = request((port) => ports.push(port));
-  await t.rejects(silent, { code: 'THREAD_SILENT' });
-  t.equal(ports.length, 1);
-  await t.rejects(
-    request(() => {
-      throw new Error('the thread is gone');
-    }),
-    { code: 'THREAD_SILENT' },
-  );
-});
-
-t.test('a response that arrives while the requesting thread is busy is read', async (t) => {
-  // The event loop runs timers after this turn, and only then reads messages: the time limit fires first.
-  await new Promise(setImmediate);
-  const requested = request<string>((port) => port.postMessage('here'));
-  // Keeps this thread busy for longer than the limit.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);
-  t.equal(await requested, 'here');
 });
 
 t.test('a thread that cannot start reports the error with its code and port', async (t) => {
