@@ -47,7 +47,8 @@ t.test('every operation that a file declares is registered', async (t) => {
   const registered = OPERATIONS.flatMap(([, operations]) => operations);
   for (const name of readdirSync(folder)) {
     const declared = operationsIn(await import(new URL(name, folder).href));
-    for (const op of declared) t.ok(registered.includes(op), `${op.id} of ${name}`);
+    const missing = declared.filter((op) => !registered.includes(op));
+    t.strictSame(missing, [], name);
   }
 });
 
@@ -73,7 +74,8 @@ test('every operation states its scope, and the refusals of its scope', async (t
     const operation = reference.paths[pathOf(route)][(route.methods[0] as string).toLowerCase()];
     const name = `${route.methods[0]} ${route.url}`;
     const statuses = Object.keys(operation.responses);
-    for (const status of statuses) t.not(operation.responses[status].description, 'Default Response', name);
+    const isUndescribed = (status: string) => operation.responses[status].description === 'Default Response';
+    t.strictSame(statuses.filter(isUndescribed), [], name);
     if (route.scope === 'public') t.strictSame(operation.security, [], name);
     else if (route.scope === 'any') t.strictSame(operation.security, [{ bearer: [] }, { basic: [] }]);
     else {
@@ -82,8 +84,8 @@ test('every operation states its scope, and the refusals of its scope', async (t
       const needed = isSelf ? [{ bearer: [] }] : enough.map((scope) => ({ bearer: [scope] }));
       t.strictSame(operation.security, needed, name);
       for (const scope of enough) t.match(operation.description, isSelf ? 'any valid token' : `\`${scope}\``);
-      for (const status of ['401', '403', '500', '503'])
-        t.ok(statuses.includes(status), `${name}: ${status}`);
+      const missing = ['401', '403', '500', '503'].filter((status) => !statuses.includes(status));
+      t.strictSame(missing, [], name);
     }
   }
 });
@@ -107,9 +109,11 @@ test('every field of a payroll run, its lines and its parts has a description', 
   const { schemas } = components;
   for (const name of names) {
     t.ok(schemas[name]?.properties, name);
-    for (const { properties } of schemasIn(schemas[name]))
-      for (const [field, shape] of Object.entries(properties ?? {}))
-        t.ok('$ref' in shape || shape.description, `${name}.${field}`);
+    const fields = [...schemasIn(schemas[name])].flatMap(({ properties }) =>
+      Object.entries(properties ?? {}),
+    );
+    const undescribed = fields.filter(([, shape]) => !('$ref' in shape || shape.description));
+    t.strictSame(undescribed, [], name);
   }
   t.strictSame(Object.keys(schemas.PayrollRunRequest.properties), Object.keys(RunBody.properties));
   const lines = paths['/v1/payroll-runs/{run_id}/lines'].get.responses['200'].content;
@@ -171,8 +175,8 @@ t.test('every list has data, has_more and next_cursor, and its rows have ids', a
   t.ok(lists.length >= 9);
   for (const list of new Set(lists)) {
     const { properties, required } = schemas[list];
-    for (const field of ['data', 'has_more', 'next_cursor'])
-      t.ok(required.includes(field), `${list}.${field}`);
+    const missing = ['data', 'has_more', 'next_cursor'].filter((field) => !required.includes(field));
+    t.strictSame(missing, [], list);
     t.match(properties.has_more, { type: 'boolean' }, list);
     const row = properties.data.items.$ref.split('/').at(-1);
     if (!WITHOUT_ID.includes(row))
