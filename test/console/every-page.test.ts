@@ -17,13 +17,13 @@ const PAGES = [
   ...[RUN, `${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],
-  ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
+  ...['/settings', `/settings?${OF_EMPLOYER}`],
   ...[`?${OF_EMPLOYER}`, '?employer_id=new-employer', '?employer_id=unknown'].map(
     (query) => `/settings/setup${query}`,
   ),
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
-  ...['/people', '/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
-  ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
+  ...['/people', '/ledger', '/deductions/ded-1', '/employees/emp-1', '/employees/nobody'],
+  ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text'],
   ...[
     '/census',
     `/census/${EMPLOYER}`,
@@ -38,12 +38,13 @@ const PAGES = [
   ],
   ...['/operations', '/notifications', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
-/** The same pages with other parameters. */
+/** The same pages with other parameters, and pages like others of a resource that does not exist. */
 const VARIANTS = [
   ...[`${RUN}?all=true`, `${RUN}?flag=negative`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
   ...[`${FINAL}?finalized=true`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
   ...['/people?employer_id=nobody', '/ledger?employee_id=nobody', '/events?state=ignored'],
   ...['/changes?state=rejected', '/audit?employee_id=nobody'],
+  ...['/settings?employer_id=unknown', '/deductions/none', '/events/none'],
 ];
 
 /**
@@ -113,16 +114,26 @@ t.test('no advice names a command', async (t) => {
   for (const { id, advice } of [...LEDGER_CHECKS, ...RUN_CHECKS]) t.notMatch(advice, COMMAND, id);
 });
 
+/**
+ * Opens a page and returns what it shows once its parts have loaded. A locator would load the driver's script into each
+ * page, which takes as long as opening it.
+ */
+async function shown(page: Page, path: string) {
+  await page.goto(path);
+  return page.evaluate(async () => {
+    while (document.querySelector('[hx-trigger=load]') !== null) await new Promise(requestAnimationFrame);
+    const figures = [...document.querySelectorAll('td, .figure, .pays')].map((figure) => ({
+      text: (figure.textContent ?? '').trim(),
+      align: figure.tagName === 'TD' ? getComputedStyle(figure).textAlign : 'right',
+    }));
+    return { text: (document.querySelector('main') as HTMLElement).innerText, figures };
+  });
+}
+
+type Figures = Awaited<ReturnType<typeof shown>>['figures'];
+
 /** Asserts that every amount is formatted, and right-aligned in tables. Returns the amounts. */
-async function assertAmounts(t: Test, page: Page, path: string): Promise<string[]> {
-  const figures = await page
-    .locator('td, .figure, .pays')
-    .evaluateAll((all) =>
-      all.map((figure) => ({
-        text: (figure.textContent ?? '').trim(),
-        align: figure.tagName === 'TD' ? getComputedStyle(figure).textAlign : 'right',
-      })),
-    );
+function assertAmounts(t: Test, figures: Figures, path: string): string[] {
   const amounts = figures.filter(({ text }) => /^-?\$/.test(text));
   for (const { text } of figures) t.notMatch(text, /^[+-]?[\d,]+\.\d\d\b/, `${path}: a bare amount`);
   for (const { text, align } of amounts) {
@@ -163,9 +174,9 @@ t.test('every page is accessible, fits a phone, formats amounts and names no com
   await page.addInitScript(AXE);
   const amounts: string[] = [];
   for (const path of [...PAGES, `/changes/${changeId}`, ...VARIANTS]) {
-    await open(page, path);
-    t.notMatch(await page.locator('main').innerText(), COMMAND, path);
-    amounts.push(...(await assertAmounts(t, page, path)));
+    const { text, figures } = await shown(page, path);
+    t.notMatch(text, COMMAND, path);
+    amounts.push(...assertAmounts(t, figures, path));
     if (VARIANTS.includes(path)) await assertFitsPhone(t, page, path);
     else await assertGood(t, page, path);
   }
@@ -190,19 +201,19 @@ t.test('every route of the console refuses a token without its scope', async (t)
 });
 
 t.test('a token that only reads sees no button, and no link to what it may not read', async (t) => {
-  const { opened, tokenWith, changeId } = await month(t);
+  const { signedIn, tokenWith, changeId } = await month(t);
   for (const [scope, ...paths] of [
     ['census:read', '/census', `/census/${EMPLOYER}`, '/census/unknown'],
     ['events:read', '/events?state=quarantined', '/events/evt-broken'],
     ['changes:read', `/changes/${changeId}?body=true`],
     ['runs:read', '/runs', RUN, FINAL, `/settings?${OF_EMPLOYER}`, `/open-items?${OF_EMPLOYER}`],
   ]) {
-    const page = await opened('/operations', { token: await tokenWith(scope as string), refusals: true });
+    const page = await signedIn({ token: await tokenWith(scope as string), refusals: true });
     for (const path of paths) {
       await open(page, path as string);
       const main = page.getByRole('main');
-      const buttons = (await main.getByRole('button').allTextContents()).join();
-      t.match(buttons, /^(Show)?(,Find)?(,Verify)?$/, path);
+      const buttons = main.getByRole('button').filter({ hasNotText: /^(Show|Find|Verify)$/ });
+      t.equal(await buttons.count(), 0, path);
       t.equal(await main.getByRole('checkbox').count(), 0, path);
       t.equal(await main.locator('form[hx-post$="/decide"]').count(), 0, path);
       const changing = main.getByRole('link', { name: /^(Edit|Add|New|Copy|Finalize|Void|Report|Override)/ });
