@@ -151,27 +151,20 @@ t.test('paused sending is shown with its reason and time to users who may see it
   await transact(stage.db, (trx) => pauseSending(trx, `the service responded with 401 ${HOSTILE}`, START));
   const notices = async (...scopes: string[]) => {
     const token = await stage.tokenWith('changes:read', 'census:read', ...scopes);
-    const page = await stage.signedIn({ token });
-    const texts: string[] = [];
-    for (const path of ['/changes', '/census', '/census/maple']) {
-      await page.goto(path);
-      texts.push((await page.locator('.paused').allTextContents()).join());
-    }
-    return texts;
+    const pages = ['/changes', '/census', '/census/maple'].map((path) => stage.html(path, token));
+    return (await Promise.all(pages)).map(
+      (page) => /<section class="problem paused".*?<\/section>/s.exec(page)?.[0],
+    );
   };
-  const why = /responded with 401 <img .*(?:Jan 31, 2026, 9:30:00 AM|2026-01-31.09:30:00)/s;
+  const why = /responded with 401 &lt;img .*2026-01-31.09:30:00/s;
   for (const scope of ['metrics:read', 'ledger:read']) {
     for (const text of await notices(scope)) t.match(text, why, scope);
   }
-  t.strictSame(await notices(), ['', '', '']);
+  t.strictSame(await notices(), [undefined, undefined, undefined]);
 });
 
 t.test('each page shows a pilot, and the pages of changes and censuses what it does', async (t) => {
-  const { db, base, cookie, tokenFor } = await staged(t);
-  const html = async (path: string, token?: string) => {
-    const answer = await fetch(base + path, { headers: { cookie: await cookie(token) } });
-    return answer.text();
-  };
+  const { db, html, tokenFor } = await staged(t);
   t.notMatch(await html('/ledger'), /Sending is off/);
   await transact(db, (trx) => startPilot(trx, acting(START)));
   const change = await report(db, 'termination', 'lee');

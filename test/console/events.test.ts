@@ -242,14 +242,14 @@ t.test('all matching events are reprocessed after a confirmation', async (t) => 
 });
 
 t.test('an event whose body was deleted shows that and cannot be reprocessed', async (t) => {
-  const { opened, db } = await openConsole(t);
+  const { html, db } = await openConsole(t);
   await deliver(db, [deductionOf('evt_old', { id: 'd1' })]);
   const deleted = { body: null, body_hash: Buffer.alloc(32, 1) };
   await transact(db, (trx) => trx.updateTable('inbox').set(deleted).execute());
-  const page = await opened('/events/evt_old');
-  t.match(await page.getByRole('main').textContent(), 'Its SHA-256 was 0101');
-  t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');
-  t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
+  const page = await html('/events/evt_old');
+  t.match(page, /Its SHA-256 was .*0101/);
+  t.notMatch(page, 'hides personal fields', 'no masking is mentioned');
+  t.notMatch(page, /<button[^>]*>Reprocess/);
 });
 
 t.test('times are local to the browser with UTC on hover, in lists and in fields', async (t) => {

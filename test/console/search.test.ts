@@ -45,10 +45,11 @@ t.test('a person is found by name with the keyboard alone, and the text is in no
 });
 
 t.test('people who run payroll have five pages, and operators all', async (t) => {
-  const { opened, tokenWith } = await openConsole(t);
+  const { html, tokenWith } = await openConsole(t);
   const pagesOf = async (...scopes: Parameters<typeof tokenWith>) => {
-    const page = await opened('/help', { token: await tokenWith(...scopes) });
-    return page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
+    const page = await html('/help', await tokenWith(...scopes));
+    const [navigation = ''] = /<nav aria-label="Pages".*?<\/nav>/s.exec(page) ?? [];
+    return [...navigation.matchAll(/<a [^>]*>([^<]*)</g)].map(([, name]) => name);
   };
   const five = ['Home', 'Runs', 'Open items', 'People', 'Settings'];
   t.strictSame(await pagesOf(...ROLES['payroll-specialist']), five);
@@ -56,6 +57,5 @@ t.test('people who run payroll have five pages, and operators all', async (t) =>
   const all = [...five, 'Events', 'Census', 'Changes', 'Audit', 'Operations'];
   t.strictSame(await pagesOf(...ROLES.operator), all);
   t.strictSame(await pagesOf('census:read'), ['Census', 'Operations']);
-  const page = await opened('/audit', { token: await tokenWith('census:read'), refusals: true });
-  await page.getByText(lacksScope('To do this', 'audit:read')).waitFor();
+  t.match(await html('/audit', await tokenWith('census:read')), lacksScope('To do this', 'audit:read'));
 });

@@ -29,6 +29,8 @@ export type Stage = Running & {
   signedIn(options?: SignedInOptions): Promise<Page>;
   /** Begins a session without a browser, and returns its cookie as a header. */
   cookie(token?: string): Promise<string>;
+  /** Returns what the server sends for a path with a session, without a browser. */
+  html(path: string, token?: string): Promise<string>;
   /** Opens a path with a session. */
   opened(path: string, options?: SignedInOptions): Promise<Page>;
 };
@@ -91,6 +93,8 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, por
     if (pair === '') throw new Error('no session was created');
     return pair;
   };
+  const html: Stage['html'] = async (path, token) =>
+    (await fetch(base + path, { headers: { cookie: await cookie(token) } })).text();
   const signedIn: Stage['signedIn'] = async ({ token = FIRST_TOKEN, ...options } = {}) => {
     const page = await visit(options);
     const [name = '', value = ''] = (await cookie(token)).split('=');
@@ -103,7 +107,7 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, por
     await page.goto(path);
     return page;
   };
-  return { ...running, base, visit, cookie, signedIn, opened };
+  return { ...running, base, visit, cookie, html, signedIn, opened };
 }
 
 /** Returns the header with which the pages of a session prove that they send a request. */
