@@ -135,11 +135,11 @@ type Figures = Awaited<ReturnType<typeof shown>>['figures'];
 /** Asserts that every amount is formatted, and right-aligned in tables. Returns the amounts. */
 function assertAmounts(t: Test, figures: Figures, path: string): string[] {
   const amounts = figures.filter(({ text }) => /^-?\$/.test(text));
-  for (const { text } of figures) t.notMatch(text, /^[+-]?[\d,]+\.\d\d\b/, `${path}: a bare amount`);
-  for (const { text, align } of amounts) {
-    t.match(text, /^-?\$\d{1,3}(,\d{3})*\.\d\d/, path);
-    t.equal(align, 'right', `${path}: ${text}`);
-  }
+  const bare = figures.filter(({ text }) => /^[+-]?[\d,]+\.\d\d\b/.test(text));
+  t.strictSame(bare, [], `${path}: a bare amount`);
+  const isFormatted = /^-?\$\d{1,3}(,\d{3})*\.\d\d/;
+  const wrong = amounts.filter(({ text, align }) => !isFormatted.test(text) || align !== 'right');
+  t.strictSame(wrong, [], path);
   return amounts.map(({ text }) => text);
 }
 

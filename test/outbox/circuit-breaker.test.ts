@@ -90,11 +90,13 @@ onEitherEngine('a success between two subjects that are refused keeps sending ac
   clock.advance(1_000);
   await owe(db, 'also good', 'e-1', 'demographic', clock());
   await sendAll(loop);
+  const states = new Set<string>();
   for (let seconds = 0; seconds < 300; seconds += 1) {
     clock.advance(1_000);
     await sendAll(loop);
-    t.match(await readCircuitBreaker(db), { state: 'active' });
+    states.add((await readCircuitBreaker(db)).state);
   }
+  t.strictSame([...states], ['active']);
 });
 
 onEitherEngine('the 2xx of a probe makes all held subjects due at once', async (t) => {
