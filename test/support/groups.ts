@@ -2,7 +2,7 @@
  * Writes files that each import several test files, and prints their paths. A process of its own for each test file
  * would load the same modules two hundred times, which takes longer than most tests.
  *
- *     tap run $(node test/support/groups.ts)                  all but the fault tests
+ *     tap run $(node test/support/groups.ts)                  all that `npm test` runs
  *     tap run $(node test/support/groups.ts onEitherEngine)   the files with this text
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,19 +14,12 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Many, because each process loads tap and most of the code, but the last ones must end at about the same time. */
 const FILES_PER_GROUP = 24;
 /** The tests that take longest or wait for timers. They begin first, because one that begins last runs alone at the end. */
-const FIRST = [
-  'test/package',
-  'test/console/',
-  'test/end-to-end/',
-  'test/cli/',
-  'test/runtime/',
-  'test/security/',
-];
+const FIRST = ['test/console/', 'test/end-to-end/', 'test/cli/', 'test/runtime/', 'test/security/'];
 /** A file that moves the tests of its process to PostgreSQL. */
 const ON_POSTGRES = /use(Own)?Postgres\(/;
 
 const [text = ''] = process.argv.slice(2);
-const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/faults/**'] })
+const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/{faults,product}/**'] })
   .map((file) => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }))
   .filter(({ source }) => source.includes(text))
   .sort((one, other) => orderOf(one.file) - orderOf(other.file) || (one.file < other.file ? -1 : 1));

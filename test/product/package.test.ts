@@ -3,15 +3,15 @@ import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { loadFixtures, startSimulator } from '../src/testing.ts';
-import { deliver } from './api/deliver.ts';
-import { FIRST_TOKEN, NOW, start } from './api/start.ts';
-import { newDatabaseUrl } from './support/engine.ts';
-import { eventually } from './support/eventually.ts';
-import { compile, installPackage, node, run } from './support/package.ts';
-import { makeKeys, variablesFor } from './support/settings.ts';
+import { loadFixtures, startSimulator } from '../../src/testing.ts';
+import { deliver } from '../api/deliver.ts';
+import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
+import { newDatabaseUrl } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+import { compile, installPackage, node, run } from '../support/package.ts';
+import { makeKeys, variablesFor } from '../support/settings.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CENSUSES = join(ROOT, 'fixtures/census/json');
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
