@@ -12,7 +12,7 @@ import { TAP_FOLDER } from './kept.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Many, because each process loads tap and most of the code, but the last ones must end at about the same time. */
-const FILES_PER_GROUP = 24;
+const FILES_PER_GROUP = 16;
 /** The tests that take longest or wait for timers. They begin first, because one that begins last runs alone at the end. */
 const FIRST = ['test/console/', 'test/end-to-end/', 'test/cli/', 'test/runtime/', 'test/security/'];
 /** A file that moves the tests of its process to PostgreSQL. */
