@@ -38,9 +38,15 @@ export async function* pagesOf<Place, Row>(
   }
 }
 
+/** The times of the days that every year has. `verify` reads millions of times, and a date takes 20 times as long. */
+const USUAL_TIME =
+  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
 /** Returns whether a value is a time in the format of our own clock. Whether it is the right one has no second source. */
 export function isTime(value: unknown): boolean {
-  const time = new Date(String(value));
+  if (typeof value !== 'string') return false;
+  if (USUAL_TIME.test(value)) return true;
+  const time = new Date(value);
   return !Number.isNaN(time.getTime()) && time.toISOString() === value;
 }
 
