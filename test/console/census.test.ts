@@ -129,6 +129,7 @@ t.test('a sync that failed states what to do, and is dismissed with a reason', a
     .waitFor();
   await page.getByRole('link', { name: 'maple' }).click();
   await page.getByText('Dismiss …').click();
+  await assertGood(t, page, 'the form to dismiss a sync');
   await page.getByLabel('Reason for dismissing').fill(HOSTILE);
   await click(page, 'Dismiss');
   await page.locator('.sync .headline').getByText('dismissed').waitFor();

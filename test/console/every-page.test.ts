@@ -17,13 +17,13 @@ const PAGES = [
   ...[RUN, `${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],
-  ...['/settings', `/settings?${OF_EMPLOYER}`],
+  ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
   ...[`?${OF_EMPLOYER}`, '?employer_id=new-employer', '?employer_id=unknown'].map(
     (query) => `/settings/setup${query}`,
   ),
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
-  ...['/people', '/ledger', '/deductions/ded-1', '/employees/emp-1', '/employees/nobody'],
-  ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text'],
+  ...['/people', '/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
+  ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
   ...[
     '/census',
     `/census/${EMPLOYER}`,
@@ -38,13 +38,12 @@ const PAGES = [
   ],
   ...['/operations', '/notifications', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
-/** The same pages with other parameters, and pages like others of a resource that does not exist. */
+/** The same pages with other parameters. */
 const VARIANTS = [
   ...[`${RUN}?all=true`, `${RUN}?flag=negative`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
   ...[`${FINAL}?finalized=true`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
   ...['/people?employer_id=nobody', '/ledger?employee_id=nobody', '/events?state=ignored'],
   ...['/changes?state=rejected', '/audit?employee_id=nobody'],
-  ...['/settings?employer_id=unknown', '/deductions/none', '/events/none'],
 ];
 
 /**
@@ -212,8 +211,8 @@ t.test('a token that only reads sees no button, and no link to what it may not r
     for (const path of paths) {
       await open(page, path as string);
       const main = page.getByRole('main');
-      const buttons = main.getByRole('button').filter({ hasNotText: /^(Show|Find|Verify)$/ });
-      t.equal(await buttons.count(), 0, path);
+      const buttons = (await main.getByRole('button').allTextContents()).join();
+      t.match(buttons, /^(Show)?(,Find)?(,Verify)?$/, path);
       t.equal(await main.getByRole('checkbox').count(), 0, path);
       t.equal(await main.locator('form[hx-post$="/decide"]').count(), 0, path);
       const changing = main.getByRole('link', { name: /^(Edit|Add|New|Copy|Finalize|Void|Report|Override)/ });

@@ -1,4 +1,4 @@
-/** What the demo computes, and its messages. As users start it: test/product/demo.test.ts. */
+/** The calendars and messages of the demo. As users start it: test/product/demo.test.ts. */
 import { deepStrictEqual, ok } from 'node:assert/strict';
 import t from 'tap';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';

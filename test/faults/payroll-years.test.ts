@@ -9,7 +9,7 @@ const YEARS = Number(process.env.YEARS ?? 3);
 const REPEATING_AT_MOST = 0.1;
 
 onEachEngine(
-  'every run of many years has the lines of the model, can be verified and says what is new, and all amounts due add up',
+  'every run of many years has the lines of the model, can be verified and names what is new, and all amounts due add up',
   async (t) => {
     const { regular, repeating } = await compareYears(t, YEARS);
     const said = `${repeating} of ${regular} regular runs repeat a warning of the run before`;

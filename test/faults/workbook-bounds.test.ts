@@ -22,7 +22,7 @@ t.test('a file beyond a bound, or that is no workbook, is refused by a sentence'
       /larger than 2 MiB without/,
       { inflated: 2 ** 21 },
     ],
-    'a size that lies': [
+    'a wrong size': [
       workbookOf({ ...book, files: { 'xl/worksheets/sheet1.xml': { content: ' '.repeat(9_000), size: 9 } } }),
       DAMAGED,
     ],

@@ -13,7 +13,7 @@ import { loading } from '../support/loading.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const COLUMNS = 80;
 const STEPS = 9;
-/** What a newcomer reads without scrolling. */
+/** A newcomer reads as many without scrolling. */
 const LINES_MAX = 40;
 /** 256 bits in base64url: the form of the token and of the demo's keys. */
 const KEY = /[A-Za-z0-9_-]{43,}/g;

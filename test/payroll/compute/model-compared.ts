@@ -1,4 +1,4 @@
-/** Compares the runs of random years with the model. */
+/** The runs of random years, compared with the model. */
 import { deepStrictEqual, ok } from 'node:assert/strict';
 import type { Test } from 'tap';
 import { scratch } from '../../database/scratch.ts';
@@ -12,7 +12,7 @@ import { RecordedWorld } from './model-world.ts';
 import { FIRST_MONDAY, play, years } from './model-years.ts';
 
 /**
- * Asserts that every run of these years has the lines of the model, can be verified and says what is new, and that all
+ * Asserts that every run of these years has the lines of the model, can be verified and names what is new, and that all
  * amounts due add up. Returns the number of regular runs, and of those that repeat a warning that waits for no decision.
  */
 export async function compareYears(

@@ -3,7 +3,7 @@ import { onEitherEngine } from '../../support/engine.ts';
 import { compareYears } from './model-compared.ts';
 
 onEitherEngine(
-  'every run of a year has the lines of the model, can be verified and says what is new, and all amounts due add up',
+  'every run of a year has the lines of the model, can be verified and names what is new, and all amounts due add up',
   async (t) => {
     await compareYears(t, 1);
   },
