@@ -7,7 +7,7 @@ import { sqlitePath } from './open.ts';
 
 /** A shorter interval copies the same pages more often; a longer one makes commits wait longer for the disk. */
 const EVERY_MS = 250;
-/** The log restarts only after a pass that finds no new pages. Under load, the second or third pass does. */
+/** The log starts over only if nothing was added during a pass. Under load, that is the second or third. */
 const PASSES = 3;
 
 /** The log can be emptied at a moment without readers and writers. There are many per second. */
@@ -32,7 +32,9 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
       guard.assertFile();
       // Where the log was cut and has grown again, SQLite would copy zeros into the file.
       for (let pass = 0; pass < PASSES && guard.canCopy(); pass += 1) {
-        if (isWhole(checkpoint(handle, 'PASSIVE'))) break;
+        checkpoint(handle, 'PASSIVE');
+        // What a pass returns leaves out the pages that were added during it.
+        if (isWhole(checkpoint(handle, 'NOOP'))) break;
       }
     } catch (error) {
       // After a full disk or another checkpoint, the next pass retries. The writer has its own bound.
@@ -69,7 +71,7 @@ export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promis
 /** Pages of the log, and how many of them are in the file. */
 type Checkpoint = { busy: number; log: number; checkpointed: number };
 
-function checkpoint(handle: BetterSqlite3.Database, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint {
+function checkpoint(handle: BetterSqlite3.Database, mode: 'PASSIVE' | 'TRUNCATE' | 'NOOP'): Checkpoint {
   return (handle.pragma(`wal_checkpoint(${mode})`) as [Checkpoint])[0];
 }
 
