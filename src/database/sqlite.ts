@@ -22,18 +22,20 @@ import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 
 /** How long to wait for the write lock before the caller must retry. This is our limit, not SQLite's. */
 const LOCK_WAIT_MS = 3_000;
-/** The pause between two attempts to take the lock. The API thread holds it for at most 50 ms. */
+/** The pause between two attempts to take the lock from another process. Threads of this one tell when theirs ends. */
 const LOCK_RETRY_MS = 2;
 
 /**
  * How threads share the write lock of a file. `waiting[0]` counts the transactions of the thread that comes first that wait
- * for the lock. Meanwhile, other threads begin no transaction, which could take the lock between two attempts.
+ * for the lock. Meanwhile, other threads begin no transaction, which could take the lock between two attempts. `ended[0]`
+ * counts the transactions that ended, to wake those that wait.
  */
-export type LockTurns = { waiting: Int32Array; comesFirst: boolean };
+export type LockTurns = { waiting: Int32Array; ended: Int32Array; comesFirst: boolean };
 
-/** Returns the turns of the thread that comes first. The other threads get its `waiting`. */
+/** Returns the turns of the thread that comes first. The other threads get its counts. */
 export function createLockTurns(): LockTurns {
-  return { waiting: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)), comesFirst: true };
+  const count = () => new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  return { waiting: count(), ended: count(), comesFirst: true };
 }
 
 /** Maximum number of statements kept. About 80 are fixed; the limit bounds the statements of varying length. */
@@ -80,7 +82,7 @@ function createDriver(
   { writer, reader, openSnapshot }: Handles,
   guard: FileGuard,
   onFatal: (error: unknown) => void,
-  { waiting, comesFirst }: LockTurns,
+  { waiting, ended, comesFirst }: LockTurns,
 ): Driver {
   /** The first fatal error: nothing is written after it. */
   let fatal: { error: unknown } | null = null;
@@ -110,15 +112,19 @@ function createDriver(
     if (tryBegin()) return;
     if (comesFirst) Atomics.add(waiting, 0, 1);
     try {
-      do {
+      for (;;) {
+        // Read before the attempt, so that no end is missed.
+        const seen = Atomics.load(ended, 0);
+        if (tryBegin()) return;
         if (performance.now() > deadline) {
           throw new AppError(
             'LOCK_TIMEOUT',
             `another connection held the database's write lock for ${LOCK_WAIT_MS} ms; nothing was written`,
           );
         }
-        await delay(LOCK_RETRY_MS);
-      } while (!tryBegin());
+        // The timer also keeps a process running that does nothing else.
+        await Promise.race([Atomics.waitAsync(ended, 0, seen, LOCK_RETRY_MS).value, delay(LOCK_RETRY_MS)]);
+      }
     } finally {
       if (comesFirst) Atomics.sub(waiting, 0, 1);
     }
@@ -135,6 +141,8 @@ function createDriver(
       throw error;
     } finally {
       (connection as SqliteConnection).endWriting();
+      Atomics.add(ended, 0, 1);
+      Atomics.notify(ended, 0);
     }
   };
 

@@ -15,6 +15,7 @@ export const DAY_MS = 24 * HOUR_MS;
 const PAUSE_MS = 10;
 
 const realImmediate = globalThis.setImmediate;
+const { waitAsync } = Atomics;
 
 /** Work that reads files of the packages, and ends without virtual time. */
 let loading = 0;
@@ -53,6 +54,8 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
   }) as unknown as Clock;
   // Named imports of node:timers/promises follow the replaced functions.
   syncBuiltinESMExports();
+  // When another thread is woken takes real time, so here only the timer that also runs ends such a wait.
+  Atomics.waitAsync = () => ({ async: true, value: new Promise(() => {}) });
   let agenda: Appointment[] = [];
   let isHeld = false;
 
@@ -131,6 +134,7 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
     uninstall(): void {
       clock.uninstall();
       syncBuiltinESMExports();
+      Atomics.waitAsync = waitAsync;
     },
   };
 }
