@@ -4,17 +4,21 @@ import { compile } from '../contract/check.ts';
 import type { Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 
-/** Returns a function that parses a column. It throws STORED_JSON_DAMAGED, which quotes nothing. */
+/**
+ * Returns a function that parses a column. It throws STORED_JSON_DAMAGED, which quotes nothing. `complete` adds what is not
+ * stored before the value is checked.
+ */
 export function jsonColumn<const Table extends keyof Tables & string, const S extends TSchema>(
   table: Table,
   column: keyof Tables[Table] & string,
   schema: S,
+  complete: (value: unknown) => unknown = (value) => value,
 ): (text: string | null, row: string) => Static<S> {
   const checker = compile(schema);
   return (text, row) => {
     let value: unknown;
     try {
-      value = JSON.parse(text ?? '');
+      value = complete(JSON.parse(text ?? ''));
     } catch {
       // No schema accepts undefined.
     }

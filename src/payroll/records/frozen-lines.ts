@@ -12,6 +12,15 @@ import { isStop, type Line, LineRecord, lineOf, lineRecord } from '../calculatio
 const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
 const amountOrNull = nullable(amount);
 
+/** The fields of a line in their order. */
+const NULLS = Object.fromEntries(Object.keys(LineRecord.properties).map((name) => [name, null]));
+
+/** Gives stored lines the fields that are null again. */
+function complete(lines: unknown): unknown {
+  if (!Array.isArray(lines)) return lines;
+  return lines.map((line) => (typeof line === 'object' && line !== null ? { ...NULLS, ...line } : line));
+}
+
 const readStored = jsonColumn(
   'run_employees',
   'lines',
@@ -26,18 +35,29 @@ const readStored = jsonColumn(
       employer_difference: amountOrNull,
     }),
   ),
+  complete,
 );
 const readAltered = jsonColumn(
   'run_employees',
   'lines',
   Type.Unsafe<LineRecord[]>(Type.Array(Type.Object({}))),
+  complete,
 );
 
 export type StoredLines = { freeze_id: string; employee_id: string; lines: string };
 
-/** Returns an employee's lines as JSON. */
+/** Returns an employee's lines as JSON, without fields that are null, which are half of a usual line. */
 export function linesToStore(lines: readonly Line[]): string {
-  return JSON.stringify(lines.map(lineRecord));
+  return JSON.stringify(lines.map((line) => withoutNulls(lineRecord(line))));
+}
+
+function withoutNulls(record: LineRecord): Partial<LineRecord> {
+  const kept: Record<string, unknown> = {};
+  for (const name in record) {
+    const value = record[name as keyof LineRecord];
+    if (value !== null) kept[name] = value;
+  }
+  return kept;
 }
 
 export function storedRecords({ freeze_id, employee_id, lines }: StoredLines): LineRecord[] {

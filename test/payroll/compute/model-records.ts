@@ -2,6 +2,7 @@
 import type { ItemDecisionTable, OpeningItemTable } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { StoredBasis } from '../../../src/payroll/records/basis.ts';
+import { storedRecords } from '../../../src/payroll/records/frozen-lines.ts';
 import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import {
   checkOf,
@@ -210,9 +211,7 @@ function modelOpening(row: OpeningItemTable): ModelOpening {
 }
 
 function linesOf({ employees }: Records, freezeId: string): LineRecord[] {
-  return employees
-    .filter(({ freeze_id }) => freeze_id === freezeId)
-    .flatMap(({ lines }) => JSON.parse(lines) as LineRecord[]);
+  return employees.filter(({ freeze_id }) => freeze_id === freezeId).flatMap(storedRecords);
 }
 
 /** Returns what the ledger knew at a position. */

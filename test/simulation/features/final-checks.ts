@@ -18,10 +18,10 @@ export const FINAL_CHECKS: Feature = {
     'the share of a pay date is taken once': `
       with lines as (${LINES}), taken as (
         select employer_id, employee_id, deduction_id, share.value ->> 'pay_date' as pay_date, 1 as is_share
-        from lines, json_each(shares) as share where state = 'finalized' and json_type(shares) = 'array'
+        from lines, json_each(shares) as share where state = 'finalized'
         union all
         select employer_id, employee_id, deduction_id, pay_date, 0 from lines
-        where state = 'finalized' and kind = 'regular' and json_type(shares) = 'null'
+        where state = 'finalized' and kind = 'regular' and shares is null
           and flags not like '%share_taken%' and flags not like '%taken_elsewhere%' and flags not like '%overridden%'
           and coalesce(change, '') not in ('ended', 'moved'))
       select employer_id, employee_id, deduction_id, pay_date from taken

@@ -31,7 +31,7 @@ export const MOVES: Feature = {
           line.value ->> 'deduction_id' as deduction_id, line.value ->> 'version' as version
         from payroll_runs join run_employees using (freeze_id), json_each(lines) as line
         where state = 'finalized' and payroll_runs.kind = 'regular' and line.value ->> 'kind' = 'regular'
-          and line.value ->> 'member_amount' <> '0.00' and json_type(line.value, '$.shares') = 'null'
+          and line.value ->> 'member_amount' <> '0.00' and line.value -> 'shares' is null
           and line.value ->> 'flags' not like '%overridden%')
       select one.run_id, other.run_id as other, deduction_id from taken as one
         join taken as other using (employee_id, deduction_id, version, pay_date)
