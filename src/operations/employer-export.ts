@@ -18,7 +18,7 @@ import { readPosition } from '../ledger/position.ts';
 import { employeesOf } from '../ledger/roster.ts';
 import { type Viewer, visibleVersions } from '../ledger/visibility.ts';
 import { withVisibleCauses } from '../payroll/lifecycle/visible-causes.ts';
-import { linesToCompare, type StoredLines } from '../payroll/records/frozen-lines.ts';
+import { linesToCompare, recordsToStore, type StoredLines } from '../payroll/records/frozen-lines.ts';
 import { limitedAcceptances } from '../readiness/report.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
@@ -379,7 +379,7 @@ async function withVisibleLines(trx: Trx, viewer: Viewer, rows: readonly AnyRow[
   const lines = rows.map((row) => linesToCompare(row as StoredLines));
   const visible = await withVisibleCauses(trx, viewer, lines.flat());
   return rows.map((row, index) => {
-    return { ...row, lines: JSON.stringify(visible.splice(0, lines[index]?.length)) };
+    return { ...row, lines: recordsToStore(visible.splice(0, lines[index]?.length)) };
   });
 }
 
@@ -397,7 +397,7 @@ Each folder has the rows of a table, in files of one JSON object per line, in th
 benefits-sidecar). \`manifest.json\` has the employer, the time, and the position of the ledger that all files show.
 \`end.json\` counts the files and rows of each table: without it, the archive is incomplete.
 
-- Columns with JSON (\`details\`, \`basis\`, \`lines\`) have it as text, as it is stored.
+- Columns with JSON (\`details\`, \`basis\`, \`lines\`) have it as text, as it is stored. \`lines\` leave out fields that are null.
 - Hashes are in hexadecimal. Bodies of events and requests are text.
 - Personal data is decrypted, or absent if \`personal_data\` is false. A value whose key is missing is named in \`not_decrypted\`.
 - \`census_chunks\` has the staged census: the organization in chunk 0, and the employees in the other chunks.

@@ -183,12 +183,18 @@ onEitherEngine('the archive of an employer', async (t) => {
       t.match(JSON.stringify(chunks), 'Zoë');
       const bodies = (await rowsIn(filesOf(db, EMPLOYER, { decrypts: encryptor }))).get('outbox') ?? [];
       t.ok(bodies.some(({ body }) => /"termination_date":"2026-07-31"/.test(String(body))));
-      const events = (await rowsIn(filesOf(db, TWIN, { decrypts: encryptor }))).get('inbox') ?? [];
-      t.match(events, [{ body: /"ded-twin-1"/ }]);
+      const twin = await rowsIn(filesOf(db, TWIN, { decrypts: encryptor }));
+      t.match(twin.get('inbox'), [{ body: /"ded-twin-1"/ }]);
       const limited = await rowsIn(filesOf(db, TWIN, { decrypts: encryptor, isLimited: true }));
       t.notOk(
         limited.get('inbox')?.some((row) => 'body' in row),
         'limited callers see no events',
+      );
+      t.match(twin.get('run_employees'), [{ lines: /"ded-twin-1"/ }]);
+      t.strictSame(
+        limited.get('run_employees'),
+        twin.get('run_employees'),
+        'nothing in these lines is hidden',
       );
     },
   );

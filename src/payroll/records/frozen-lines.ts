@@ -46,9 +46,13 @@ const readAltered = jsonColumn(
 
 export type StoredLines = { freeze_id: string; employee_id: string; lines: string };
 
-/** Returns an employee's lines as JSON, without fields that are null, which are half of a usual line. */
 export function linesToStore(lines: readonly Line[]): string {
-  return JSON.stringify(lines.map((line) => withoutNulls(lineRecord(line))));
+  return recordsToStore(lines.map(lineRecord));
+}
+
+/** Returns an employee's lines as JSON, without fields that are null, which are half of a usual line. */
+export function recordsToStore(records: readonly LineRecord[]): string {
+  return JSON.stringify(records.map(withoutNulls));
 }
 
 function withoutNulls(record: LineRecord): Partial<LineRecord> {
