@@ -61,8 +61,8 @@ type OpenLoop = { port: number; requests: readonly Uint8Array[]; perSecond: numb
 
 /**
  * Open loop: requests are sent at an even rate even if the server cannot keep up, and each is timed from when it was due,
- * so that a stall shows in every delayed request. It ends early when the signal aborts. The sender stands for another
- * machine, so it has a thread of its own that, for root, goes before all others.
+ * so that a stall shows in every delayed request. It ends early when the signal aborts. The requests are sent by a thread
+ * of their own, which has a high priority if the benchmark runs as root, as if they came from another machine.
  */
 export async function openLoop(
   port: number,
@@ -71,8 +71,8 @@ export async function openLoop(
   connections: number,
   signal?: AbortSignal,
 ): Promise<Latencies> {
-  const workerData: OpenLoop = { port, requests, perSecond, connections };
-  const thread = new Worker(new URL(import.meta.url), { workerData });
+  const load: OpenLoop = { port, requests, perSecond, connections };
+  const thread = new Worker(new URL(import.meta.url), { workerData: load });
   const stop = (): void => thread.postMessage('stop');
   signal?.addEventListener('abort', stop, { once: true });
   try {

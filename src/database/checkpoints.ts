@@ -7,7 +7,7 @@ import { sqlitePath } from './open.ts';
 
 /** A shorter interval copies the same pages more often; a longer one makes commits wait longer for the disk. */
 const EVERY_MS = 250;
-/** The log starts over only if nothing was added during a pass. Under load, that is the second or third. */
+/** The log starts over only after a pass during which nothing was added: under load, the second or third. */
 const PASSES = 3;
 
 /** The log can be emptied at a moment without readers and writers. There are many per second. */
@@ -33,8 +33,8 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
       // Where the log was cut and has grown again, SQLite would copy zeros into the file.
       for (let pass = 0; pass < PASSES && guard.canCopy(); pass += 1) {
         checkpoint(handle, 'PASSIVE');
-        // What a pass returns leaves out the pages that were added during it.
-        if (isWhole(checkpoint(handle, 'NOOP'))) break;
+        // Counted again, because the result of a pass leaves out the pages that were added during it.
+        if (guard.isCopied()) break;
       }
     } catch (error) {
       // After a full disk or another checkpoint, the next pass retries. The writer has its own bound.
@@ -56,7 +56,8 @@ export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promis
   try {
     for (let tries = 0; tries < TRIES && !signal.aborted; tries += 1) {
       // Copies most of it without a lock, so that the lock is held only briefly.
-      if (isWhole(checkpoint(handle, 'PASSIVE')) && checkpoint(handle, 'TRUNCATE').busy === 0) return true;
+      const { log, checkpointed } = checkpoint(handle, 'PASSIVE');
+      if (log === checkpointed && checkpoint(handle, 'TRUNCATE').busy === 0) return true;
       await delay(TRY_EVERY_MS, undefined, { signal }).catch(() => {});
     }
     return false;
@@ -71,10 +72,6 @@ export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promis
 /** Pages of the log, and how many of them are in the file. */
 type Checkpoint = { busy: number; log: number; checkpointed: number };
 
-function checkpoint(handle: BetterSqlite3.Database, mode: 'PASSIVE' | 'TRUNCATE' | 'NOOP'): Checkpoint {
+function checkpoint(handle: BetterSqlite3.Database, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint {
   return (handle.pragma(`wal_checkpoint(${mode})`) as [Checkpoint])[0];
-}
-
-function isWhole({ log, checkpointed }: Checkpoint): boolean {
-  return log === checkpointed;
 }

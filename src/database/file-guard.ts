@@ -93,6 +93,12 @@ export function createFileGuard(named: string, handle: BetterSqlite3.Database) {
       return true;
     },
 
+    /** Returns whether every committed frame is in the file. */
+    isCopied(): boolean {
+      const { frames, copied } = count();
+      return frames === copied;
+    },
+
     /** Throws DATABASE_DAMAGED when the log that `assertLog` checked lost a frame before or during the commit. */
     assertCommitted(): void {
       const now = readHeader();

@@ -22,7 +22,7 @@ import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 
 /** How long to wait for the write lock before the caller must retry. This is our limit, not SQLite's. */
 const LOCK_WAIT_MS = 3_000;
-/** The pause between two attempts to take the lock from another process. Threads of this one tell when theirs ends. */
+/** The pause between two attempts to take the lock. The end of a transaction of this process ends the pause. */
 const LOCK_RETRY_MS = 2;
 
 /**

@@ -1,4 +1,4 @@
-/** A thread that commits a thousand pages, and more while the first number that it shares is 1. The second is 1 while it does nothing. */
+/** A thread that commits a thousand pages, and then again and again while `shared[0]` is 1. `shared[1]` is 1 while it is idle. */
 import { workerData } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 

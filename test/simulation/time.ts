@@ -54,7 +54,7 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
   }) as unknown as Clock;
   // Named imports of node:timers/promises follow the replaced functions.
   syncBuiltinESMExports();
-  // When another thread is woken takes real time, so here only the timer that also runs ends such a wait.
+  // Another thread would end such a wait in real time. Here, the timer of the same wait ends it.
   Atomics.waitAsync = () => ({ async: true, value: new Promise(() => {}) });
   let agenda: Appointment[] = [];
   let isHeld = false;

@@ -12,10 +12,10 @@ import { isStop, type Line, LineRecord, lineOf, lineRecord } from '../calculatio
 const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
 const amountOrNull = nullable(amount);
 
-/** The fields of a line in their order. */
+/** A line without any value, whose fields are in the order of the schema. */
 const NULLS = Object.fromEntries(Object.keys(LineRecord.properties).map((name) => [name, null]));
 
-/** Gives stored lines the fields that are null again. */
+/** Returns parsed lines with the fields that `recordsToStore` left out. */
 function complete(lines: unknown): unknown {
   if (!Array.isArray(lines)) return lines;
   return lines.map((line) => (typeof line === 'object' && line !== null ? { ...NULLS, ...line } : line));
@@ -46,6 +46,7 @@ const readAltered = jsonColumn(
 
 export type StoredLines = { freeze_id: string; employee_id: string; lines: string };
 
+/** Returns an employee's lines as JSON, as `recordsToStore` does. */
 export function linesToStore(lines: readonly Line[]): string {
   return recordsToStore(lines.map(lineRecord));
 }
