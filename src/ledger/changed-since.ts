@@ -1,50 +1,67 @@
-/** Which employers and employees have facts that arrived after a position. */
-import { sql } from 'kysely';
+/** Which employers and employees have facts that arrived between two positions. */
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
 
-/** Reports whether a roster report, deduction version or assignment concerns an employer or its employees after a position. */
-export async function hasFactsAfter(db: Db, employerId: string, position: number): Promise<boolean> {
-  const employees = sql`select employee_id from roster where employer_id = ${employerId}`;
-  const { rows } = await sql<{ found: number }>`select 1 as found where
-    exists (select 1 from roster_facts where position > ${position}
-      and (employer_id = ${employerId} or employee_id in (${employees})))
-    or exists (select 1 from deduction_versions where position > ${position} and employee_id in (${employees}))
-    or exists (select 1 from deduction_assignments as assigned
-      join deductions on deductions.deduction_id = assigned.deduction_id
-      where assigned.position > ${position} and deductions.employee_id in (${employees}))`.execute(db);
-  return rows.length > 0;
-}
+/** Positions of the ledger after one, up to another. */
+type Range = { after: number; upTo: number };
 
 /** Positions that one query reads: few enough that other requests do not wait for it. */
 const POSITIONS_AT_ONCE = 10_000;
 
-/** Yields the past and present employees of an employer about whom facts arrived after a position, up to another position. */
+/** Yields conditions for the parts of a range. As each has two ends, PostgreSQL expects few rows and plans for them. */
+function* partsOf({ after, upTo }: Range): Generator<RawBuilder<unknown>> {
+  for (let from = after; from < upTo; from += POSITIONS_AT_ONCE)
+    yield sql`position > ${from} and position <= ${Math.min(from + POSITIONS_AT_ONCE, upTo)}`;
+}
+
+/** Selects the employees whom facts in a range concern. An assignment concerns everyone whom the deduction ever named. */
+const concerned = (range: RawBuilder<unknown>) => sql`
+  with recursive named (previous_position, employee_id) as (
+    select previous_position, employee_id from deduction_versions where position in (
+      select last_received_position from deductions where deduction_id in (
+        select deduction_id from deduction_assignments where ${range}))
+    union all
+    select older.previous_position, older.employee_id from named
+      join deduction_versions as older on older.position = named.previous_position)
+  select employee_id from deduction_versions where ${range}
+  union all select employee_id from roster_facts where ${range}
+  union all select employee_id from named`;
+
+/** Finds the employee by key: as a list, an employer's employees would be read before the first fact. */
+const isOf = (employerId: string) => sql`(select employer_id from roster
+  where roster.employee_id = fact.employee_id and employer_id = ${employerId}) is not null`;
+
+/** Reports whether a roster report, deduction version or assignment in a range concerns an employer or its employees. */
+export async function hasFacts(db: Db, employerId: string, range: Range): Promise<boolean> {
+  for (const part of partsOf(range)) {
+    const { rows } = await sql<{ employee_id: string }>`
+      select employee_id from (${concerned(part)}) as fact where ${isOf(employerId)} limit 1`.execute(db);
+    if (rows.length > 0) return true;
+  }
+  return false;
+}
+
+/** Yields the past and present employees of an employer whom facts in a range concern. */
 export async function* employeesWithFacts(
   db: Db,
   employerId: string,
-  { after, upTo }: { after: number; upTo: number },
+  range: Range,
 ): AsyncGenerator<string[]> {
-  const employees = sql`select employee_id from roster where employer_id = ${employerId}`;
-  for (let from = after; from < upTo; from += POSITIONS_AT_ONCE) {
-    const range = sql`position > ${from} and position <= ${Math.min(from + POSITIONS_AT_ONCE, upTo)}`;
+  for (const part of partsOf(range)) {
     const { rows } = await sql<{ employee_id: string }>`
-      select employee_id from roster_facts where ${range} and employee_id in (${employees})
-      union select employee_id from deduction_versions where ${range} and employee_id in (${employees})
-      union select employee_id from deductions where employee_id in (${employees})
-        and deduction_id in (select deduction_id from deduction_assignments where ${range})`.execute(db);
+      select distinct employee_id from (${concerned(part)}) as fact where ${isOf(employerId)}`.execute(db);
     yield rows.map(({ employee_id }) => employee_id);
   }
 }
 
-/** Returns the employers for which `hasFactsAfter` is true. It costs as much as there are facts after the position. */
-export async function employersWithFactsAfter(db: Db, position: number): Promise<Set<string>> {
-  const { rows } = await sql<{ employer_id: string }>`
-    select employer_id from roster_facts where position > ${position}
-    union select employer_id from roster where employee_id in (
-      select employee_id from roster_facts where position > ${position}
-      union select employee_id from deduction_versions where position > ${position}
-      union select deductions.employee_id from deduction_assignments as assigned
-        join deductions on deductions.deduction_id = assigned.deduction_id
-        where assigned.position > ${position})`.execute(db);
-  return new Set(rows.map(({ employer_id }) => employer_id));
+/** Returns the employers for which `hasFacts` is true. It costs as much as there are facts in the range. */
+export async function employersWithFacts(db: Db, range: Range): Promise<Set<string>> {
+  const employers = new Set<string>();
+  for (const part of partsOf(range)) {
+    const { rows } = await sql<{ employer_id: string }>`
+      select distinct employer_id from (${concerned(part)}) as fact
+        join roster on roster.employee_id = fact.employee_id`.execute(db);
+    for (const { employer_id } of rows) employers.add(employer_id);
+  }
+  return employers;
 }

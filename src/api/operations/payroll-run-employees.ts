@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { cursorOf, LIMIT_DEFAULT } from '../../formats/cursor.ts';
 import { FLAG_NAMES } from '../../formats/flags.ts';
-import { hasFactsAfter } from '../../ledger/changed-since.ts';
+import { hasFacts } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
@@ -173,7 +173,7 @@ export const getPayrollRunFreshness = operation({
     const state = { position: await readPosition(db), record: (await readHead(db)).record_id };
     const changed =
       since !== undefined &&
-      ((await hasFactsAfter(db, employer_id, since.position)) ||
+      ((await hasFacts(db, employer_id, { after: since.position, upTo: state.position })) ||
         (await isChangeRecordedAfter(db, employer_id, since.record)));
     return { changed, state: freshness.page([], state).next_cursor as string };
   },

@@ -6,7 +6,7 @@ import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { isAppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { employeesWithFacts, employersWithFactsAfter, hasFactsAfter } from '../../ledger/changed-since.ts';
+import { employeesWithFacts, employersWithFacts, hasFacts } from '../../ledger/changed-since.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { forget, knownBy, noteRead, readKnown } from '../../notifications/known.ts';
 import { isTold, lockSubjects, notify } from '../../notifications/store.ts';
@@ -65,7 +65,7 @@ export async function noteReadinessRead(db: Db, read: Read): Promise<void> {
 /** Reports whether a read contains less than the first known one, or follows changes since the last known one. */
 async function addsTo(db: Db, known: Read, read: Read): Promise<boolean> {
   if (read.position < known.position || read.record < known.record) return true;
-  return hasChanged(db, { ...known, ...known.last });
+  return hasChanged(db, { ...known, ...known.last }, read.position);
 }
 
 /** Keeps the first read until the changes after it are reported, so that no later read hides them. */
@@ -114,7 +114,7 @@ export function createOutdatedRuns(db: Db): (now: Date) => Promise<void> {
 }
 
 async function employersChangedAfter(db: Db, from: DataState, to: DataState): Promise<Set<string>> {
-  const facts = from.position === to.position ? [] : await employersWithFactsAfter(db, from.position);
+  const facts = await employersWithFacts(db, { after: from.position, upTo: to.position });
   const reports = from.record === to.record ? [] : await employersRecordedAfter(db, from.record, 'run.taken');
   return new Set([...facts, ...reports]);
 }
@@ -122,7 +122,7 @@ async function employersChangedAfter(db: Db, from: DataState, to: DataState): Pr
 /** Reports whether facts or reports from one state to another concern an employee of a run that is still open. */
 async function isOutdated(db: Db, read: Read, from: DataState, to: DataState): Promise<boolean> {
   const { run_id, employer_id, position } = read;
-  if (!(await hasChanged(db, { ...read, ...from }))) return false;
+  if (!(await hasChanged(db, { ...read, ...from }, to.position))) return false;
   const stored = await findRun(db, run_id);
   if (stored?.state !== 'open') return false;
   try {
@@ -139,10 +139,10 @@ async function isOutdated(db: Db, read: Read, from: DataState, to: DataState): P
   }
 }
 
-/** Reports whether anything of the employer arrived after a read. It is cheaper than `isOutdated`. */
-async function hasChanged(db: Db, { employer_id, position, record }: Read): Promise<boolean> {
+/** Reports whether anything of the employer arrived after a read, facts up to a position. It is cheaper than `isOutdated`. */
+async function hasChanged(db: Db, { employer_id, position, record }: Read, upTo: number): Promise<boolean> {
   return (
-    (await hasFactsAfter(db, employer_id, position)) ||
+    (await hasFacts(db, employer_id, { after: position, upTo })) ||
     (await isChangeRecordedAfter(db, employer_id, record, 'run.taken'))
   );
 }
