@@ -14,12 +14,18 @@ function* partsOf({ after, upTo }: Range): Generator<RawBuilder<unknown>> {
     yield sql`position > ${from} and position <= ${Math.min(from + POSITIONS_AT_ONCE, upTo)}`;
 }
 
-/** Selects the employees whom facts in a range concern. An assignment concerns everyone whom the deduction ever named. */
+/**
+ * Selects the employees whom facts in a range concern, perhaps several times. A version of a deduction that ever moved, and an
+ * assignment, concern everyone whom the deduction ever named: a version that names the new employee may change the history of
+ * the former one.
+ */
 const concerned = (range: RawBuilder<unknown>) => sql`
   with recursive named (previous_position, employee_id) as (
     select previous_position, employee_id from deduction_versions where position in (
       select last_received_position from deductions where deduction_id in (
-        select deduction_id from deduction_assignments where ${range}))
+        select deduction_id from deduction_assignments where ${range}
+        union select deduction_id from deduction_versions as changed where ${range} and exists (
+          select 1 from deduction_versions as other where other.deduction_id = changed.deduction_id and other.moved = 1)))
     union all
     select older.previous_position, older.employee_id from named
       join deduction_versions as older on older.position = named.previous_position)

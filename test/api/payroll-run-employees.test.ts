@@ -145,6 +145,9 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   t.equal(await isChangedBy(setCodes(db, [], 'other')), false);
   t.equal(await isChangedBy(employ(db, 'newcomer')), true);
   t.equal(await isChangedBy(moved({ effective_start: '2026-08-01' })), true);
+  t.equal(await isChangedBy(moved({ employee_id: 'stranger' })), true, 'a deduction left an employee');
+  const late = { employee_id: 'stranger', effective_start: '2026-07-01' };
+  t.equal(await isChangedBy(moved(late)), true, 'it may have left earlier');
   t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);
   t.equal(await isChangedBy(Promise.resolve()), false);
   t.equal(await isChangedBy(accept('r')), true);
