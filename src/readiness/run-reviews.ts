@@ -1,6 +1,12 @@
-/** Open runs computed and final runs read, kept while nothing changes, so that the parts of a page do it once. */
+/**
+ * Open runs computed and final runs read. They are kept while nothing of their employer changes, so that the parts of a page do
+ * it once.
+ */
 import { setTimeout } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../database/tables.ts';
+import { hasFacts } from '../ledger/changed-since.ts';
+import { resolveBasis } from '../payroll/compute/basis.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
 import { PATIENT } from '../payroll/compute/employees.ts';
@@ -9,7 +15,8 @@ import type { EmployeeLines } from '../payroll/compute/taking.ts';
 import type { FirstReview } from '../payroll/lifecycle/begin.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
 import { type ComputedRun, summarize } from '../payroll/lifecycle/summary.ts';
-import { readDataState } from '../payroll/records/computations.ts';
+import { isSameBasis } from '../payroll/records/basis.ts';
+import { type DataState, readDataState } from '../payroll/records/computations.ts';
 import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
 
 /** Employees of all kept reviews. A row takes about 500 bytes. */
@@ -23,11 +30,12 @@ type RunReview = ComputedRun & {
   employees: readonly EmployeeRow[];
 };
 
-/** `state`: what the rows depend on. `review`: null for a final run. */
 type Kept = {
-  readonly state: string;
+  /** Null for a final run. */
   readonly review: Promise<RunReview> | null;
   readonly rows: Promise<readonly EmployeeRow[]>;
+  /** Reports whether it is still right for the run. */
+  readonly holds: (stored: StoredRun) => Promise<boolean>;
   employees: number;
 };
 
@@ -50,19 +58,31 @@ export function createRunReviews(db: Db) {
     kept.set(runId, entry);
   };
 
-  /** Returns what is kept of a run, unless a fact or payroll data changed since. */
+  /** Computes an open run, or reads a final one. */
+  const begin = (stored: StoredRun): Kept => {
+    const { employer_id, freeze_id } = stored;
+    if (stored.state !== 'open')
+      return {
+        ...{ review: null, rows: finalEmployees(db, stored), employees: 0 },
+        holds: async (now) => now.freeze_id === freeze_id,
+      };
+    const review = computeForAll(employer_id, () => compute(db, stored));
+    const rows = review.then(({ employees }) => employees);
+    return { review, rows, holds: createHolds(db, review), employees: 0 };
+  };
+
+  /** Returns what is kept of a run, unless a fact or payroll data of its employer changed since. */
   const keptOf = async (stored: StoredRun): Promise<Kept> => {
-    const { run_id: runId, state: runState, freeze_id } = stored;
-    const isOpen = runState === 'open';
-    const state = isOpen ? JSON.stringify(await readDataState(db)) : (freeze_id as string);
-    const known = kept.get(runId);
-    if (known?.state === state) return known;
-    const review = isOpen ? computeForAll(stored.employer_id, () => compute(db, stored)) : null;
-    const rows = review === null ? finalEmployees(db, stored) : review.then(({ employees }) => employees);
-    const entry: Kept = { state, review, rows, employees: 0 };
+    const { run_id: runId } = stored;
+    for (let known = kept.get(runId); known !== undefined; known = kept.get(runId)) {
+      if (await known.holds(stored)) return known;
+      // Another request may have replaced it meanwhile.
+      if (kept.get(runId) === known) kept.delete(runId);
+    }
+    const entry = begin(stored);
     keep(runId, entry);
     try {
-      entry.employees = (await rows).length;
+      entry.employees = (await entry.rows).length;
       tidy();
       return entry;
     } catch (error) {
@@ -72,17 +92,15 @@ export function createRunReviews(db: Db) {
   };
 
   return {
-    /** Returns the review of a run that is being created, which is kept if nothing else changes meanwhile. */
+    /** Returns the review of a run that is being created. */
     first(): FirstReview {
       const rows: EmployeeRow[] = [];
       return {
         onPage: (page, _, computation) => void rows.push(...rowsOf(computation, page)),
-        created(runId, state, computed) {
+        created(runId, computed) {
           const review = Promise.resolve({ ...computed, employees: rows });
-          keep(runId, {
-            ...{ state: JSON.stringify(state), review, rows: Promise.resolve(rows) },
-            employees: rows.length,
-          });
+          const holds = createHolds(db, review);
+          keep(runId, { ...{ review, holds, rows: Promise.resolve(rows) }, employees: rows.length });
           tidy();
         },
       };
@@ -94,6 +112,26 @@ export function createRunReviews(db: Db) {
     },
     /** Returns the employees of an open or final run, compared with the previous run, by id. */
     employeesOf: async (stored: StoredRun): Promise<readonly EmployeeRow[]> => (await keptOf(stored)).rows,
+  };
+}
+
+/**
+ * Returns a function that reports whether a review is still right: the run would be computed from the same basis, and no fact
+ * of its employer arrived since.
+ */
+function createHolds(db: Db, review: Promise<RunReview>): (stored: StoredRun) => Promise<boolean> {
+  /** The state up to which the review is known to be right, so that nothing is read again while nothing changes. */
+  let checked: DataState | null = null;
+  return async (stored) => {
+    if (stored.state !== 'open') return false;
+    const { basis } = (await review).computation;
+    const now = await readDataState(db);
+    if (isDeepStrictEqual(now, checked)) return true;
+    const after = Math.max(basis.position, checked?.position ?? 0);
+    if (await hasFacts(db, stored.employer_id, { after, upTo: now.position })) return false;
+    if (!isSameBasis(basis, await resolveBasis(db, stored.run_id, bodyOf(stored)))) return false;
+    checked = now;
+    return true;
   };
 }
 

@@ -86,16 +86,29 @@ test('employees are searched, filtered and counted in pages', async (t, payroll)
   t.strictSame(await rowsOf(payroll, 'r', `?cursor=${next_cursor}`), [ROWS[4]]);
 });
 
-test('a kept computation is not used after a fact or a setting has changed', async (t, payroll) => {
-  const { db, get, put, call } = payroll;
-  await put('r');
-  t.equal((await get('/r/employees')).json.total, 2);
-  await employ(db, 'late');
-  t.equal((await get('/r/employees')).json.total, 3);
-  const { etag } = (await get('/r')).json;
-  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
-  await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
-  t.not((await get('/r')).json.etag, etag);
+test('a computation is kept until a fact, a setting or a run of its employer changes', async (t, payroll) => {
+  const { db, put, finalized, parts } = payroll;
+  await put('r', { pay_date: NEXT, period_start: '2026-07-13', period_end: '2026-07-26' });
+  const review = async () => (await parts.runReviews.review(await storedRun(db, 'r'))).computation;
+  let known = await review();
+  const isKeptAfter = async (change: Promise<unknown>) => {
+    await change;
+    const now = await review();
+    const isKept = now === known;
+    known = now;
+    return isKept;
+  };
+  t.equal(await isKeptAfter(employ(db, 'stranger', { employer_id: 'other' })), true);
+  t.equal(await isKeptAfter(deduct(db, 'evt-o', { id: 'ded-o', employee_id: 'stranger' })), true);
+  t.equal(await isKeptAfter(setCodes(db, [], 'other')), true);
+  t.equal(await isKeptAfter(employ(db, 'late')), false);
+  t.equal(
+    await isKeptAfter(deduct(db, 'evt-raised', { member_contribution: '200.00' }, '2026-07-09T00:00:00Z')),
+    false,
+  );
+  t.equal(await isKeptAfter(finalized('before')), false);
+  t.equal(await isKeptAfter(setCode(db, 'medical')), false);
+  t.equal(await isKeptAfter(employ(db, 'stranger', { employer_id: 'other', pay_frequency: 'weekly' })), true);
 });
 
 test('the first review of a new run is the computation that created it', async (t, { db }) => {
@@ -108,21 +121,22 @@ test('the first review of a new run is the computation that created it', async (
         await first.onPage(...page);
         await meanwhile();
       },
-      created(...computed) {
-        created.push(computed[2]);
-        first.created(...computed);
+      created(id, computed) {
+        created.push(computed);
+        first.created(id, computed);
       },
     });
     return reviews.review(await storedRun(db, runId));
   };
-  const { computation, employees } = await put('r', {});
+  const ofOther = () => employ(db, 'stranger', { employer_id: 'other' });
+  const { computation, employees } = await put('r', {}, ofOther);
   t.equal(computation, created[0]?.computation, 'the same object, not only the same lines');
   t.strictSame(
     employees.map(({ employeeId }) => employeeId),
     ['emp-1', 'emp-2'],
   );
   const late = await put('next', { pay_date: NEXT }, () => employ(db, 'late'));
-  t.equal(created.length, 1, 'an outdated computation is not kept');
+  t.not(late.computation, created[1]?.computation, 'an outdated computation is not kept');
   t.equal(late.employees.length, 3);
 });
 

@@ -15,7 +15,6 @@ import { computeInTurn } from '../compute/queue.ts';
 import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import type { RequestedRun } from '../records/body.ts';
-import { type DataState, readDataState } from '../records/computations.ts';
 import { assertSameRun, findRun, putRun, type StoredRun, storedRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { computeNow, type RunView, viewComputed, viewRun } from './results.ts';
@@ -23,11 +22,8 @@ import type { ComputedRun, OnPage } from './summary.ts';
 
 type Begun = { outcome: 'created' | 'same'; view: RunView; stored: StoredRun };
 
-/** Keeps the computation with which a run is created. `created` receives it with the state of the data, which has the run. */
-export type FirstReview = {
-  onPage: OnPage;
-  created(runId: string, state: DataState, computed: ComputedRun): void;
-};
+/** Keeps the computation with which a run is created. */
+export type FirstReview = { onPage: OnPage; created(runId: string, computed: ComputedRun): void };
 
 const NOT_KEPT: FirstReview = { onPage() {}, created() {} };
 
@@ -64,16 +60,12 @@ async function makeRun(
   review: FirstReview,
   viewer: Viewer | null,
 ) {
-  const before = await readDataState(db);
   const computed = await computeKnown(db, runId, run, review.onPage, viewer);
-  const { isNew, stored, after } = await transact(db, async (trx) => ({
+  const { isNew, stored } = await transact(db, async (trx) => ({
     isNew: await putRun(trx, runId, run, acting),
     stored: await storedRun(trx, runId),
-    after: await readDataState(trx),
   }));
-  // The new run changes no computation. Any other change since may change this one.
-  const isAsComputed = after.position === before.position && after.revision === before.revision + 1;
-  if (isNew && isAsComputed) review.created(runId, after, computed);
+  if (isNew) review.created(runId, computed);
   return { isNew, stored, computed };
 }
 

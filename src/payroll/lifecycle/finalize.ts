@@ -1,6 +1,5 @@
 /** Finalizes a run: freezes its lines, options, pay dates, roster rows, rules and the ledger's position. */
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { AcceptableFinding, ReadinessReport, RememberedFinding } from '../../checks.ts';
 import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
@@ -16,7 +15,7 @@ import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
 import { computeInTurn } from '../compute/queue.ts';
 import { type ApprovalState, approvalFor, approvalMissing, findingHash } from '../records/approvals.ts';
-import { columnsOfBasis, hashOf } from '../records/basis.ts';
+import { columnsOfBasis, hashOf, isSameBasis } from '../records/basis.ts';
 import {
   abandonFreeze,
   beginFreeze,
@@ -279,7 +278,7 @@ async function makeFinal(
   if (open.outcome === 'repeated') return open;
   const today = await resolveBasis(trx, runId, bodyOf(open.stored));
   // Newer ledger positions do not matter, because the lines are computed at the frozen position.
-  if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) throw payrollChanged();
+  if (!isSameBasis(basis, today)) throw payrollChanged();
   // An assignment is refused only for runs that are final, so the run must be computed with it.
   if (await isAnyAssignedAfter(trx, basis.position)) throw payrollChanged();
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.

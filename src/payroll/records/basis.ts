@@ -1,5 +1,6 @@
 /** The inputs of a run's computation, as a final run keeps them for verification and for later runs. */
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { closed, nullable } from '../../contract/fields.ts';
@@ -60,6 +61,11 @@ export type Basis = StoredBasis & {
   /** The earlier runs whose differences and arrears this run collects, with their reports of amounts taken. */
   earlier: Input[];
 };
+
+/** Reports whether two bases differ at most by the ledger's position. */
+export function isSameBasis(basis: Basis, other: Basis): boolean {
+  return isDeepStrictEqual({ ...other, position: basis.position }, basis);
+}
 
 type Stored = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis'>;
 
