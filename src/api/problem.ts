@@ -14,6 +14,7 @@ import {
   type Problem,
   withoutHint,
 } from '../errors.ts';
+import { keyErrorMessage } from '../security/hashing.ts';
 import type { Scope } from '../security/scopes.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode, problemName } from './problem-types.ts';
 
@@ -25,15 +26,18 @@ export class Refusal extends CodedError<ProblemCode> {
   readonly headers: Readonly<Record<string, string>>;
   /** The caller has none of these scopes, and needs one. */
   readonly lacks: readonly Scope[];
+  /** Waiting does not help: an operator must first do what the message says. */
+  readonly isForOperator: boolean;
 
   constructor(
     code: ProblemCode,
     message: string,
-    details: ErrorDetails & Partial<Pick<Refusal, 'headers' | 'lacks'>> = {},
+    details: ErrorDetails & Partial<Pick<Refusal, 'headers' | 'lacks' | 'isForOperator'>> = {},
   ) {
     super(code, message, details);
     this.headers = { ...(code === 'UNAVAILABLE' && RETRY_LATER), ...details.headers };
     this.lacks = details.lacks ?? [];
+    this.isForOperator = details.isForOperator ?? false;
   }
 }
 
@@ -158,10 +162,12 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
 }
 
 /** Returns the message of a refusal, followed by when and how to send the request again. */
-function howToRepeat({ message, headers }: Refusal): string {
+function howToRepeat({ message, headers, isForOperator }: Refusal): string {
   const happened = message.replace(/[^.]$/, '$&.');
-  const wait = counted(Number(headers['retry-after']), 'second');
-  const todo = `Wait ${wait} (Retry-After), then send the request again, with the same Idempotency-Key if the operation takes one.`;
+  const when = isForOperator
+    ? 'After an operator has done that,'
+    : `Wait ${counted(Number(headers['retry-after']), 'second')} (Retry-After), then`;
+  const todo = `${when} send the request again, with the same Idempotency-Key if the operation takes one.`;
   return `${happened} ${todo}`.trimStart();
 }
 
@@ -203,7 +209,8 @@ export function refusalOf(error: unknown): Refusal {
     if (code === 'INTERNAL') return new Refusal(code, '');
     if (message === '') return broken(code, problems, problemCount);
     const headers = code === 'PRECONDITION_FAILED' ? { etag: `"${error.subject}"` } : {};
-    return new Refusal(code, message, { problems, problemCount, headers });
+    const isForOperator = keyErrorMessage(error) !== null;
+    return new Refusal(code, message, { problems, problemCount, headers, isForOperator });
   }
   const known = FRAMEWORK[codeOf(error)];
   if (known !== undefined) return new Refusal(...known);
