@@ -1,4 +1,5 @@
 /** The entry of the API thread. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { workerData } from 'node:worker_threads';
@@ -29,9 +30,24 @@ const { config, applies, hasCensusFunction, latestStored, lockTurns } = workerDa
 
 // When there are fewer cores than threads, acknowledgements come first. Only Linux sets the priority of a single thread;
 // elsewhere it would apply to the whole process.
-if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+if (process.platform === 'linux') comeSecond();
 
 runWorker<ToApi, FromApi>(startApi);
+
+/** Lowers the priority of this thread, and of the threads in which V8 collects garbage, most of which is this thread's. */
+function comeSecond(): void {
+  const { PRIORITY_BELOW_NORMAL } = constants.priority;
+  setPriority(PRIORITY_BELOW_NORMAL);
+  const folder = '/proc/self/task';
+  try {
+    for (const thread of readdirSync(folder)) {
+      const name = readFileSync(`${folder}/${thread}/comm`, 'utf8').trimEnd();
+      if (name === 'V8Worker') setPriority(Number(thread), PRIORITY_BELOW_NORMAL);
+    }
+  } catch {
+    // Without /proc, or when another thread ends meanwhile, some keep their priority.
+  }
+}
 
 /** Starts on a database that is migrated already. Rejects if the port of the private listener is taken. */
 async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {

@@ -1,5 +1,7 @@
 /** The thread protocol, with the test as the main thread. Silent threads: test/faults/silent-thread.test.ts. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { getPriority } from 'node:os';
 import t, { type Test } from 'tap';
 import { readConfig } from '../../src/config.ts';
 import { createLockTurns } from '../../src/database/sqlite.ts';
@@ -16,6 +18,20 @@ async function takenPort(t: Test): Promise<number> {
   await new Promise<void>((resolve) => server.listen({ ...LOCAL }, resolve));
   t.teardown(() => server.close());
   return (server.address() as AddressInfo).port;
+}
+
+async function startApi(t: Test, port: number, failed: (error: Error) => void) {
+  const { url } = await scratch(t);
+  return startApiThread(readConfig({ ...REQUIRED, DATABASE_URL: url, API_PORT: String(port) }), {
+    applies: false,
+    latestStored: null,
+    lockTurns: createLockTurns(),
+    census: null,
+    log: silentLog,
+    counts: () => Promise.reject(new Error('not asked for')),
+    wakeApply: () => {},
+    failed,
+  });
 }
 
 t.test('the receiver thread acknowledges a delivery once the main thread has stored it', async (t) => {
@@ -69,19 +85,25 @@ t.test('a thread that cannot start reports the error with its code and port', as
   const port = await takenPort(t);
   await t.rejects(start(t, {}, { ...LOCAL, port }), { code: 'EADDRINUSE', port });
 
-  const { url } = await scratch(t);
   const failures: Error[] = [];
-  const api = startApiThread(readConfig({ ...REQUIRED, DATABASE_URL: url, API_PORT: String(port) }), {
-    applies: false,
-    latestStored: null,
-    lockTurns: createLockTurns(),
-    census: null,
-    log: silentLog,
-    counts: () => Promise.reject(new Error('not asked for')),
-    wakeApply: () => {},
-    failed: (error) => failures.push(error),
-  });
+  const api = await startApi(t, port, (error) => failures.push(error));
   await t.rejects(api.listening, { code: 'EADDRINUSE', port });
   await api.stop();
   t.match(failures[0], { code: 'EADDRINUSE', port }, 'the failure is reported');
+});
+
+t.test('on Linux, the main thread goes before the API thread and the garbage collection', async (t) => {
+  if (process.platform !== 'linux') return;
+  const read = (thread: string, file: string) => readFileSync(`/proc/self/task/${thread}/${file}`, 'utf8');
+  // The 19th field; the second is the name, in brackets.
+  const priorityOf = (thread: string) => Number(read(thread, 'stat').split(') ')[1]?.split(' ')[16]);
+  const api = await startApi(t, 0, (error) => t.error(error));
+  await api.listening;
+  const threads = readdirSync('/proc/self/task');
+  const collecting = threads.filter((thread) => read(thread, 'comm') === 'V8Worker\n');
+  t.ok(collecting.length > 0);
+  t.strictSame(new Set(collecting.map(priorityOf)), new Set([10]));
+  t.ok(threads.some((thread) => !collecting.includes(thread) && priorityOf(thread) === 10));
+  t.equal(priorityOf(String(process.pid)), getPriority());
+  await api.stop();
 });
