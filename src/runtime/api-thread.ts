@@ -30,12 +30,12 @@ const { config, applies, hasCensusFunction, latestStored, lockTurns } = workerDa
 
 // When there are fewer cores than threads, acknowledgements come first. Only Linux sets the priority of a single thread;
 // elsewhere it would apply to the whole process.
-if (process.platform === 'linux') comeSecond();
+if (process.platform === 'linux') lowerPriority();
 
 runWorker<ToApi, FromApi>(startApi);
 
 /** Lowers the priority of this thread, and of the threads in which V8 collects garbage, most of which is this thread's. */
-function comeSecond(): void {
+function lowerPriority(): void {
   const { PRIORITY_BELOW_NORMAL } = constants.priority;
   setPriority(PRIORITY_BELOW_NORMAL);
   const folder = '/proc/self/task';
