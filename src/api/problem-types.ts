@@ -162,7 +162,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'Service Unavailable',
     cause: 'the database is busy, full or down, too many requests, or a data key is missing',
-    fix: 'send it again after `Retry-After`; see [the process](operations.md#the-process)',
+    fix: 'send it again after `Retry-After` or, if a data key is missing, when an operator has added it; see [the process](operations.md#the-process)',
   },
 } as const;
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -8,7 +8,7 @@ type Range = { after: number; upTo: number };
 /** Positions that one query reads: few enough that other requests do not wait for it. */
 const POSITIONS_AT_ONCE = 10_000;
 
-/** Yields conditions for the parts of a range. As each has two ends, PostgreSQL expects few rows and plans for them. */
+/** Yields a condition for each part of a range. PostgreSQL plans a condition with two ends for few rows. */
 function* partsOf({ after, upTo }: Range): Generator<RawBuilder<unknown>> {
   for (let from = after; from < upTo; from += POSITIONS_AT_ONCE)
     yield sql`position > ${from} and position <= ${Math.min(from + POSITIONS_AT_ONCE, upTo)}`;
@@ -33,7 +33,7 @@ const concerned = (range: RawBuilder<unknown>) => sql`
   union all select employee_id from roster_facts where ${range}
   union all select employee_id from named`;
 
-/** Finds the employee by key: as a list, an employer's employees would be read before the first fact. */
+/** Looks up the employee of each fact by key. With `in`, all employees of the employer would be read before the first fact. */
 const isOf = (employerId: string) => sql`(select employer_id from roster
   where roster.employee_id = fact.employee_id and employer_id = ${employerId}) is not null`;
 

@@ -34,7 +34,7 @@ type Kept = {
   /** Null for a final run. */
   readonly review: Promise<RunReview> | null;
   readonly rows: Promise<readonly EmployeeRow[]>;
-  /** Reports whether it is still right for the run. */
+  /** Reports whether the rows are still right for the run. */
   readonly holds: (stored: StoredRun) => Promise<boolean>;
   employees: number;
 };
@@ -66,9 +66,10 @@ export function createRunReviews(db: Db) {
         ...{ review: null, rows: finalEmployees(db, stored), employees: 0 },
         holds: async (now) => now.freeze_id === freeze_id,
       };
-    const review = computeForAll(employer_id, () => compute(db, stored));
-    const rows = review.then(({ employees }) => employees);
-    return { review, rows, holds: createHolds(db, review), employees: 0 };
+    return keptReview(
+      db,
+      computeForAll(employer_id, () => compute(db, stored)),
+    );
   };
 
   /** Returns what is kept of a run, unless a fact or payroll data of its employer changed since. */
@@ -76,7 +77,7 @@ export function createRunReviews(db: Db) {
     const { run_id: runId } = stored;
     for (let known = kept.get(runId); known !== undefined; known = kept.get(runId)) {
       if (await known.holds(stored)) return known;
-      // Another request may have replaced it meanwhile.
+      // Another request may have replaced it during the check.
       if (kept.get(runId) === known) kept.delete(runId);
     }
     const entry = begin(stored);
@@ -99,8 +100,7 @@ export function createRunReviews(db: Db) {
         onPage: (page, _, computation) => void rows.push(...rowsOf(computation, page)),
         created(runId, computed) {
           const review = Promise.resolve({ ...computed, employees: rows });
-          const holds = createHolds(db, review);
-          keep(runId, { ...{ review, holds, rows: Promise.resolve(rows) }, employees: rows.length });
+          keep(runId, { ...keptReview(db, review), employees: rows.length });
           tidy();
         },
       };
@@ -115,6 +115,11 @@ export function createRunReviews(db: Db) {
   };
 }
 
+function keptReview(db: Db, review: Promise<RunReview>): Kept {
+  const rows = review.then(({ employees }) => employees);
+  return { review, rows, holds: createHolds(db, review), employees: 0 };
+}
+
 /**
  * Returns a function that reports whether a review is still right: the run would be computed from the same basis, and no fact
  * of its employer arrived since.
@@ -127,7 +132,7 @@ function createHolds(db: Db, review: Promise<RunReview>): (stored: StoredRun) =>
     const { basis } = (await review).computation;
     const now = await readDataState(db);
     if (isDeepStrictEqual(now, checked)) return true;
-    const after = Math.max(basis.position, checked?.position ?? 0);
+    const after = checked?.position ?? basis.position;
     if (await hasFacts(db, stored.employer_id, { after, upTo: now.position })) return false;
     if (!isSameBasis(basis, await resolveBasis(db, stored.run_id, bodyOf(stored)))) return false;
     checked = now;

@@ -34,7 +34,7 @@ if (process.platform === 'linux') lowerPriority();
 
 runWorker<ToApi, FromApi>(startApi);
 
-/** Lowers the priority of this thread, and of the threads in which V8 collects garbage, most of which is this thread's. */
+/** Lowers the priority of this thread and of V8's helper threads, which mostly collect its garbage. */
 function lowerPriority(): void {
   const { PRIORITY_BELOW_NORMAL } = constants.priority;
   setPriority(PRIORITY_BELOW_NORMAL);
@@ -45,7 +45,7 @@ function lowerPriority(): void {
       if (name === 'V8Worker') setPriority(Number(thread), PRIORITY_BELOW_NORMAL);
     }
   } catch {
-    // Without /proc, or when another thread ends meanwhile, some keep their priority.
+    // Without /proc, or if a thread ends while the names are read, helper threads keep their priority.
   }
 }
 

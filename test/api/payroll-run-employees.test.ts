@@ -86,6 +86,18 @@ test('employees are searched, filtered and counted in pages', async (t, payroll)
   t.strictSame(await rowsOf(payroll, 'r', `?cursor=${next_cursor}`), [ROWS[4]]);
 });
 
+test('a kept computation is not used after a fact or a setting has changed', async (t, payroll) => {
+  const { db, get, put, call } = payroll;
+  await put('r');
+  t.equal((await get('/r/employees')).json.total, 2);
+  await employ(db, 'late');
+  t.equal((await get('/r/employees')).json.total, 3);
+  const { etag } = (await get('/r')).json;
+  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
+  await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
+  t.not((await get('/r')).json.etag, etag);
+});
+
 test('a computation is kept until a fact, a setting or a run of its employer changes', async (t, payroll) => {
   const { db, put, finalized, parts } = payroll;
   await put('r', { pay_date: NEXT, period_start: '2026-07-13', period_end: '2026-07-26' });
@@ -136,6 +148,7 @@ test('the first review of a new run is the computation that created it', async (
     ['emp-1', 'emp-2'],
   );
   const late = await put('next', { pay_date: NEXT }, () => employ(db, 'late'));
+  t.equal(created.length, 2);
   t.not(late.computation, created[1]?.computation, 'an outdated computation is not kept');
   t.equal(late.employees.length, 3);
 });

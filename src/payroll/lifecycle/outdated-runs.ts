@@ -139,7 +139,10 @@ async function isOutdated(db: Db, read: Read, from: DataState, to: DataState): P
   }
 }
 
-/** Reports whether anything of the employer arrived after a read, facts up to a position. It is cheaper than `isOutdated`. */
+/**
+ * Reports whether a fact of the employer arrived between a read and a position, or a report of amounts taken after the read. It is
+ * cheaper than `isOutdated`.
+ */
 async function hasChanged(db: Db, { employer_id, position, record }: Read, upTo: number): Promise<boolean> {
   return (
     (await hasFacts(db, employer_id, { after: position, upTo })) ||
