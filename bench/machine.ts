@@ -1,5 +1,5 @@
 /** The environment of the measurement: machine, disk, versions, and the engines' actual settings. */
-import { fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { fdatasyncSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -16,6 +16,8 @@ const POSTGRES_SETTINGS = [
   'wal_sync_method',
   'shared_buffers',
 ];
+/** Whether Linux divides the CPU equally among sessions (`sched(7)`, autogroup). */
+const SHARED_BY_SESSION = '/proc/sys/kernel/sched_autogroup_enabled';
 const SYNCS = 200;
 const PAGE_BYTES = 4_096;
 
@@ -28,6 +30,9 @@ export async function reportMachine(report: Report, postgres: PostgresServer): P
   report.line(
     `- Writing and syncing 4 KiB takes ${syncMs().toFixed(2)} ms on its disk (median of ${SYNCS}).`,
   );
+  report.line(
+    `- The CPU is divided among ${isSharedBySession() ? 'sessions' : 'threads, by their priority'}.`,
+  );
   report.line(`- ${await sqliteSettings()}`);
   report.line(`- ${await postgresSettings(postgres)}`);
   // The peers install their own pg, which all of them use.
@@ -37,6 +42,26 @@ export async function reportMachine(report: Report, postgres: PostgresServer): P
   ];
   report.line(`- ${versions.join(', ')}.`);
   report.line();
+}
+
+/**
+ * Lets Linux divide the CPU among threads until this process ends, as among the services of a machine, if it runs as root.
+ * Among sessions, each process of PostgreSQL, which makes itself a session, gets as much as this process with all sidecars.
+ */
+export function shareCpuAmongThreads(): void {
+  if (!isSharedBySession() || process.getuid?.() !== 0) return;
+  const set = (value: '0' | '1'): void => writeFileSync(SHARED_BY_SESSION, value);
+  set('0');
+  process.on('exit', () => set('1'));
+}
+
+function isSharedBySession(): boolean {
+  try {
+    return readFileSync(SHARED_BY_SESSION, 'utf8').trim() === '1';
+  } catch {
+    // Another system, or a kernel without this division.
+    return false;
+  }
 }
 
 /**

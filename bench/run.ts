@@ -14,7 +14,7 @@ import { contendersOf } from './contenders.ts';
 import { ENGINES } from './engines.ts';
 import { reportHostile } from './hostile.ts';
 import { reportLate, VERSIONS } from './late.ts';
-import { reportMachine } from './machine.ts';
+import { reportMachine, shareCpuAmongThreads } from './machine.ts';
 import { reportOperations, SIZE } from './operations.ts';
 import { reportPages } from './pages.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
@@ -113,6 +113,7 @@ function sizeOf(given: string | undefined): number {
  */
 const POSTGRES_SETTINGS = ['shared_buffers=1GB'];
 
+shareCpuAmongThreads();
 const report = createReport();
 const postgres = await startPostgres(POSTGRES_SETTINGS);
 try {
