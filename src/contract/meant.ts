@@ -134,12 +134,17 @@ const AMOUNT =
 /** A dash instead of cents, as in `52000.-`, is no sign. */
 const NO_CENTS = /(?<=\d)[.,]--?(?=(?: ?USD)?\)?$)/i;
 
+/** Spreadsheets' accounting format: `$ (25.00)`, and `$ -` for zero. */
+const ACCOUNTING = /^\$ *(?:(\(.+\))|-)$/;
+
 /**
  * Returns an amount as a plain decimal: `$1,350.00` is 1350.00, and `(25.00)` and `25.00-` are -25.00. `1.350` has two meanings,
  * because the point separates thousands in many countries, unless `isDollars`.
  */
 export function meantAmount(written: string, isDollars = false): string | null {
-  const text = plain(written).replace(NO_CENTS, '.00');
+  const text = plain(written)
+    .replace(ACCOUNTING, (_, negative = '0.00') => negative)
+    .replace(NO_CENTS, '.00');
   const [, open = '', sign = '', inner, whole = '', decimals = '', after, close = ''] =
     AMOUNT.exec(text) ?? [];
   if (whole + decimals === '') return null;
