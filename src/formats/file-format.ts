@@ -22,6 +22,8 @@ export type FileKind = NamedColumns & {
   readonly follows?: Readonly<Record<string, readonly string[]>>;
   /** Returns the field of a header that only an employer's settings explain. */
   fieldOf?(header: string): string | null;
+  /** Returns the field that another one means next to the fields of a file. */
+  fieldNextTo?(field: string, fields: ReadonlySet<string>): string;
   /** Returns the problems of fields together. */
   problemsOf?(fields: readonly string[]): Problem[];
 };

@@ -74,6 +74,11 @@ export const PAYROLL_FILE: FileKind = {
     period_start: ['periodbegin', 'payperiodstart', 'payperiodbegin', 'periodbegindate'],
     period_end: ['payperiodend', 'periodenddate', 'periodending'],
   },
+  // `Code, Amount, ER Amount`.
+  fieldNextTo: (field, fields) =>
+    field === 'amount' && fields.has('employer_amount') && !fields.has('member_amount')
+      ? 'member_amount'
+      : field,
   problemsOf: columnProblems,
 };
 
