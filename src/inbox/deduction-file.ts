@@ -27,6 +27,7 @@ export const DEDUCTIONS_FILE: FileKind = {
     ],
     employer_contribution: [
       ...['employercost', 'ercost', 'eramt', 'employeramt', 'companycontribution', 'companycost'],
+      ...['employerdeduction', 'erdeduction'],
     ],
     period: ['frequency', 'deductionfrequency', 'freq'],
     taxability: ['taxstatus', 'taxtreatment', 'pretax', 'pretaxposttax', 'tax'],

@@ -123,6 +123,11 @@ test('a proposal names the questions that only a person can decide', async (t, r
     'Employee ID,Coverage,Monthly Employee Cost,Monthly Employer Cost,Frequency,Tax\n1,Medical,150,350,Biweekly,Pre-Tax\n',
   );
   t.match(monthly, { valid: true, unread: ['Frequency'], format: { constants: { period: 'monthly' } } });
+  const sides = 'Employee ID,Coverage,Employee Deduction,Employer Deduction,Frequency,Tax';
+  t.match(await propose(running, `${sides}\n1,Medical,150,350,Biweekly,Pre-Tax\n`), {
+    valid: true,
+    unread: [],
+  });
   const whole = (...rows: string[]) =>
     ['Deduction ID,Employee ID,Deduction Code,EE Cost,ER Cost,Frequency', ...rows].join('\n');
   const cases: readonly (readonly [file: string, problem: RegExp])[] = [

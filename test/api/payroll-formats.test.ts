@@ -126,6 +126,8 @@ test("payroll's own file is proposed by its headers and the employer's codes", a
   const both = await propose('Emp ID,Deduction Code,Amount,ER Amount', '1,MED,69.23,161.54');
   t.strictSame(fields(both), fields(long), 'an amount next to that of the employer is the employee’s');
   t.equal(both.valid, true);
+  const sides = await propose('Emp ID,Ded Code,EE Deduction,ER Deduction', '1,MED,69.23,161.54');
+  t.strictSame(fields(sides), fields(long));
   const empty = await propose('Emp ID,Deduction Code,Amount', '1,MED,');
   t.match(empty, { valid: false, problems: [{ path: 'lines[0].member_amount', rule: /^is required/ }] });
   const wide = await propose('Emp ID,Name,Med,DEN,MED-ER,401K', '1,Ana,69.23,(10.00),161.54,50');

@@ -68,7 +68,10 @@ export const PAYROLL_FILE: FileKind = {
     payroll_code: ['deductioncode', 'dedcode', 'ded', 'code', 'deduction', 'deductiontype', 'paycode'],
     line_of_coverage: ['coverage', 'benefit', 'benefittype', 'plantype'],
     member_amount: ['eeamt', 'employeeamt', 'eededuction', 'employeededuction', 'employeecontribution'],
-    employer_amount: ['eramt', 'employeramt', 'employercost', 'companyamount', 'employermatch'],
+    employer_amount: [
+      ...['eramt', 'employeramt', 'employercost', 'companyamount', 'employermatch'],
+      ...['employerdeduction', 'erdeduction'],
+    ],
     amount: ['amt', 'dedamt', 'dedamount', 'deductionamt', 'currentamount', 'currentamt', 'amounttaken'],
     pay_date: ['checkdate', 'paydate', 'paymentdate', 'checkdt'],
     period_start: ['periodbegin', 'payperiodstart', 'payperiodbegin', 'periodbegindate'],
