@@ -99,10 +99,14 @@ function listProblems(schema: TSchema, value: unknown): Problem[] {
     const elements = isObject(value) ? value[path] : undefined;
     if (!Array.isArray(elements)) return [];
     const { maxItems = Number.POSITIVE_INFINITY, uniqueItems = false, rule } = field as Parts;
-    if (elements.length > maxItems) return [{ path, rule: rule ?? 'must satisfy maxItems' }];
+    if (elements.length > maxItems) return [{ path, rule: rule ?? mostElements(maxItems) }];
     if (!uniqueItems || new Set(elements).size === elements.length) return [];
     return [{ path, rule: rule ?? 'must satisfy uniqueItems' }];
   });
+}
+
+function mostElements(limit: number): string {
+  return `must have at most ${counted(limit, 'element')}`;
 }
 
 function without(value: object, problems: readonly Problem[]): unknown {
@@ -188,6 +192,8 @@ function ruleOf(schema: TSchema, error: TValidationError): string {
       return `must be at most ${counted(error.params.limit, 'character')}`;
     case 'minItems':
       return `must have at least ${counted(error.params.limit, 'element')}`;
+    case 'maxItems':
+      return rule ?? mostElements(error.params.limit);
     case 'type':
       return rule ?? oneOfRule(schema) ?? `must be ${typeName(error.params.type)}`;
     case 'enum':

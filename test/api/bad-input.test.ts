@@ -36,6 +36,13 @@ const CASES: Refused = {
   'an unknown state → 400 state: must be one of pending': get('events?state=lost'),
   'an invalid position → 400 cursor: position': get('deduction-versions?cursor=-1'),
   'a position that is too large → 400 cursor: position': get(`deduction-versions?cursor=${'9'.repeat(400)}`),
+  'a year with five digits → 400 year: must be a year such as 2026$': get('employers/1/pay-schedules/10000'),
+  'a word as the id of an audit record → 400 record_id: ID of an audit record': get('audit/last'),
+  'too many ids of employees → 400 employee_ids: must have at most 500 elements$': post(
+    { employee_ids: Array.from({ length: 1_001 }, (_, index) => String(index)) },
+    {},
+    'names',
+  ),
   'an id with an encoded slash → 404 ()': get('deductions/a%2Fb'),
   'an id with parent folders → 404 ()': get('employers/..%2F..%2Fetc%2Fpasswd/census'),
   'an id in Unicode → 404 ()': get(`deductions/${encodeURIComponent('déd 例 🙂')}/versions`),

@@ -90,7 +90,11 @@ export const getAuditRecord = operation({
     'Returns a record. For an action on pay schedules, payroll codes, the payroll policy or second approval, it has each ' +
     'difference from the version before.',
   params: field.closed({
-    record_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$', description: 'The ID of the record.' }),
+    record_id: Type.String({
+      pattern: '^[1-9][0-9]{0,14}$',
+      rule: 'must be the ID of an audit record, such as 42',
+      description: 'The ID of the record.',
+    }),
   }),
   response: { 200: AuditRecordWithDifferences },
   refuses: ['NOT_FOUND'],

@@ -31,7 +31,11 @@ const Then = field.closed({ known_at: instant('Only what was set by this time. D
 /** Schedules are set by calendar year, for all pay frequencies and groups together. */
 const EmployerYear = Type.Object({
   ...EmployerId.properties,
-  year: Type.String({ pattern: '^[0-9]{4}$', description: 'The calendar year of the pay dates.' }),
+  year: Type.String({
+    pattern: '^[0-9]{4}$',
+    rule: 'must be a year such as 2026',
+    description: 'The calendar year of the pay dates.',
+  }),
 });
 
 const YEAR_PATH = '/v1/employers/:employer_id/pay-schedules/:year';
