@@ -243,6 +243,7 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
   if (format === null) {
     const named = header.names.map((field, index) => ({ field, index }));
     const read = (row: WorkbookRow): CsvRecord => {
+      repairs.rows += 1;
       const record = recordOf(row, header);
       return { ...record, broken: record.broken ?? brokenCell(row, named) };
     };

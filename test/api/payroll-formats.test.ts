@@ -195,7 +195,7 @@ test('a payroll file that is not as its format is refused, and nothing is stored
   t.match((await audit(payroll, unknown)).json, { employee_unknown: { rows: [{ employee_id: 'emp-9' }] } });
   t.match((await taken(payroll, unknown)).status, 422);
   const strict = 'employee_id,payroll_code,amount\nemp-1,MED,69.23';
-  t.match((await taken(payroll, strict)).json, { lines: 1, owed: '0.00', repairs: { changes: [] } });
+  t.match((await taken(payroll, strict)).json, { lines: 1, owed: '0.00', repairs: { rows: 1, changes: [] } });
   t.match(await put(payroll, BY_SIDE, { id_prefix: null }), { status: 200 }, 'a strict file fixes no prefix');
   await taken(payroll, 'File #,Ded Code,Amount\nemp-1,MED,69.23');
   t.match(await put(payroll, BY_SIDE), { status: 409 });
