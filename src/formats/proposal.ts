@@ -5,7 +5,7 @@ import { bareOf, totalIn } from './csv.ts';
 import { MISSING_COLUMN } from './csv-header.ts';
 import { type FileFormat, type FileKind, headerKey, VALUES_MAX } from './file-format.ts';
 import { createQuestions } from './proposal-questions.ts';
-import { type FormatFinder, type Repairs, storedFormat } from './repair.ts';
+import { type FormatFinder, LEFT_OUT, type Repairs, storedFormat } from './repair.ts';
 import { NO_ROWS } from './rows.ts';
 import { periodOfHeader, usualMatch } from './usual-headers.ts';
 
@@ -112,10 +112,10 @@ export function proposeFormat(
         })),
         leave_out: [
           ...format.leave_out,
-          ...entriesOf(totals, 'Totals'),
-          ...entriesOf(notes, 'Notes'),
-          ...entriesOf(dependents, 'Dependents'),
-          ...entriesOf(outside, OUTSIDE),
+          ...entriesOf(totals, LEFT_OUT.total),
+          ...entriesOf(notes, LEFT_OUT.note),
+          ...entriesOf(dependents, LEFT_OUT.dependent),
+          ...entriesOf(outside, LEFT_OUT.outside),
         ],
       };
     },
@@ -125,8 +125,6 @@ export function proposeFormat(
 /** Several words, or a word before a colon, are no ID: `Report generated`, `Records:`, `Page 1`. */
 const NOTE =
   /^(?:\*+ ?)?\p{L}+(?:(?:,? \p{L}+)+|:)|^(?:page|printed|exported|generated|created|run) (?=\d)/iu;
-
-const OUTSIDE = 'Codes outside the integration';
 
 const RELATIONSHIPS: ReadonlySet<string> = new Set([
   ...['relationship', 'relation', 'relationshiptype', 'relationshiptoemployee', 'membertype'],
@@ -169,7 +167,7 @@ export function tried(
   const format = proposal.formatAfter(repairs);
   const unread = format?.columns.filter(({ field }) => field === null).map(({ header }) => header) ?? [];
   const whole = unread.find((header) => WHOLE_NAMES.has(folded(header)));
-  const outside = format?.leave_out.find(({ reason }) => reason === OUTSIDE);
+  const outside = format?.leave_out.find(({ reason }) => reason === LEFT_OUT.outside);
   const ids = unread.find((header) => folded(header) === 'employee');
   const hasIds = format?.columns.some(({ field }) => field === 'employee_id');
   /** Returns the rule of a problem with what the file shows about it. */

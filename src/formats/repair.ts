@@ -72,6 +72,14 @@ export type FormatFinder = {
   isOutside?(field: string, header: string, value: string): boolean;
 };
 
+/** Why a proposal leaves rows out. */
+export const LEFT_OUT = {
+  total: 'Totals',
+  note: 'Notes',
+  dependent: 'Dependents',
+  outside: 'Codes outside the integration',
+} as const;
+
 type Reading = { kind: FileKind; find: FormatFinder; today: string };
 
 export type FileReader = {
@@ -261,12 +269,20 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
   const fields = [...columns.map(({ field }) => field), ...constants.map(([field]) => field)];
   const rateProblem = rateChecker(columns, header.names, fields);
   type Column = (typeof columns)[number];
-  /** A row of no employee. */
-  const isOther = (cells: readonly string[]): boolean => {
-    if (find.isNote === undefined || find.isDependent === undefined) return false;
+  /** Returns why a row is of no employee, or null. */
+  const otherRow = (cells: readonly string[]): keyof typeof LEFT_OUT | null => {
+    if (find.isNote === undefined || find.isDependent === undefined) return null;
     const [at = 0, another] = cells.flatMap((cell, index) => (cell.trim() === '' ? [] : [index]));
-    if (another === undefined) return find.isNote(header.names[at] ?? '', cells[at] ?? '');
-    return header.names.some((name, index) => find.isDependent?.(name, cells[index] ?? ''));
+    if (another === undefined) return find.isNote(header.names[at] ?? '', cells[at] ?? '') ? 'note' : null;
+    const isDependent = header.names.some((name, index) => find.isDependent?.(name, cells[index] ?? ''));
+    return isDependent ? 'dependent' : null;
+  };
+  const leftOut = (why: keyof typeof LEFT_OUT): null => {
+    const reason = LEFT_OUT[why];
+    const counted = repairs.left_out.find((entry) => entry.reason === reason);
+    if (counted === undefined) repairs.left_out.push({ reason, rows: 1 });
+    else counted.rows += 1;
+    return null;
   };
   const isOutside = ({ field, index }: Column, cells: readonly string[]): boolean =>
     find.isOutside?.(field, header.names[index] as string, cells[index] ?? '') === true;
@@ -280,11 +296,12 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
       if (find.foundTotal !== undefined && isTotal(cells, keys.length)) {
         const index = cells.findIndex((cell) => totalIn(cell) !== null);
         find.foundTotal(header.names[index] ?? '', cells[index] as string);
-        return null;
+        return leftOut('total');
       }
-      if (isOther(cells)) return null;
+      const other = otherRow(cells);
+      if (other !== null) return leftOut(other);
       const broken = brokenRow(cells, header, TOTAL_RULE) ?? brokenCell(row, columns);
-      if (broken === null && columns.some((column) => isOutside(column, cells))) return null;
+      if (broken === null && columns.some((column) => isOutside(column, cells))) return leftOut('outside');
       repairs.rows += 1;
       find.noteRow?.(cells);
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };

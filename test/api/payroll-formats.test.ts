@@ -121,7 +121,13 @@ test("payroll's own file is proposed by its headers and the employer's codes", a
     format: {
       leave_out: [{ values: ['Total'] }, { values: ['401K'], reason: 'Codes outside the integration' }],
     },
-    repairs: { changes: [{ rule: 'word' }, { rule: 'amount' }] },
+    repairs: {
+      changes: [{ rule: 'word' }, { rule: 'amount' }],
+      left_out: [
+        { reason: 'Codes outside the integration', rows: 1 },
+        { reason: 'Totals', rows: 1 },
+      ],
+    },
   });
   const both = await propose('Emp ID,Deduction Code,Amount,ER Amount', '1,MED,69.23,161.54');
   t.strictSame(fields(both), fields(long), 'an amount next to that of the employer is the employee’s');

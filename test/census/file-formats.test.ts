@@ -363,8 +363,9 @@ t.test('a total or a note leaves out nobody whose name begins with its words', a
 t.test('rows are left out as the format states, and totals are proposed for it', async (t) => {
   const total = Object.fromEntries(Object.keys(VENDOR).map((header) => [header, '']));
   const content = csv([VENDOR, { ...total, 'Emp #': 'Totals:', 'Annual Salary': '52,000' }]);
-  const { format } = await propose(content);
+  const { format, repairs: proposed } = await propose(content);
   t.strictSame(format?.leave_out, [{ header: 'Emp #', values: ['Totals:*'], reason: 'Totals' }]);
+  t.strictSame([proposed.rows, proposed.left_out], [1, [{ reason: 'Totals', rows: 1 }]]);
   const { employees, repairs, problems } = await confirmed(content);
   t.strictSame([employees.length, problems, repairs.left_out], [1, [], [{ reason: 'Totals', rows: 1 }]]);
   const dropped = {
