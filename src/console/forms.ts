@@ -56,18 +56,17 @@ export type Upload = Visit & {
   readonly file: Readable;
 };
 
-/** Declares what a form with a file does: `POST url`. `file` names the field whose file is streamed; put it last. */
+/** Declares what a form with a file does: `POST url`. The field `file`, whose file is streamed, must be the last. */
 export function upload(
   { app, parts, options }: Console,
   url: string,
   scope: RouteScope,
-  file: string,
   act: (uploaded: Upload) => Promise<Html | Done>,
 ): void {
   app.post(url, options(scope), async (request, reply) => {
     let result: Html | Done;
     try {
-      const { fields, small, part } = await readUpload(request, file).catch(rethrowCutOff);
+      const { fields, small, part } = await readUpload(request).catch(rethrowCutOff);
       const content = Readable.from(withCutOff(part.file), { objectMode: false });
       const { filename } = part;
       const visit = visitOf(request, parts);
@@ -82,7 +81,7 @@ export function upload(
   });
 }
 
-async function readUpload(request: FastifyRequest, name: string) {
+async function readUpload(request: FastifyRequest) {
   if (!request.isMultipart()) throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'This form must include a file.');
   const fields: Record<string, string> = {};
   const small: Record<string, Buffer> = {};
@@ -94,7 +93,7 @@ async function readUpload(request: FastifyRequest, name: string) {
     }
     // Browsers send a file field without a file as one without a name.
     if ((part.filename ?? '') === '') part.file.resume();
-    else if (part.fieldname === name) return { fields, small, part };
+    else if (part.fieldname === 'file') return { fields, small, part };
     else small[part.fieldname] = await readSmall(part.file);
   }
   throw new Refusal('INVALID_REQUEST', 'Choose a file first.');

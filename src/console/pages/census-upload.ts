@@ -35,14 +35,14 @@ type Changes = NonNullable<Report['changes']>;
 const LISTED = 200;
 
 export function censusUploads(pages: Console): void {
-  upload(pages, '/census/:employer_id/check', 'census:write', 'file', async (uploaded) => {
+  upload(pages, '/census/:employer_id/check', 'census:write', async (uploaded) => {
     const { file, digest, lacksOrganization } = contentOf(uploaded);
     const report = await uploaded.api.upload(validateCensus, file, { query: personsOf(uploaded) });
     const problems = lacksOrganization ? report.problems.map(inForm) : report.problems;
     return outcome({ ...report, problems }, uploaded, digest(), await uploaded.isSendingOff());
   });
 
-  upload(pages, '/census/:employer_id/stage', 'census:write', 'file', async (uploaded) => {
+  upload(pages, '/census/:employer_id/stage', 'census:write', async (uploaded) => {
     const { file } = contentOf(uploaded, uploaded.query.checked ?? '');
     const { id } = await uploaded.api.upload(putCensus, file, { query: personsOf(uploaded) });
     return { go: await pageAfter(uploaded, id) };

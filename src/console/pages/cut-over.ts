@@ -62,7 +62,7 @@ export function cutOverPages(pages: Console): void {
     return { title: html`${LISTS[list].title}: cut-over of ${nameIn('employer', employer_id)}`, body };
   });
 
-  upload(pages, PATH, 'ledger:read', 'file', async (uploaded) => {
+  upload(pages, PATH, 'ledger:read', async (uploaded) => {
     const list = listOf(uploaded.params.list);
     const { data, problem } = await attempt(uploaded.api.upload(compareCutOverList, fileOf(uploaded)), 422);
     if (problem === undefined) return outcome(data, list, uploaded);
@@ -74,7 +74,7 @@ export function cutOverPages(pages: Console): void {
     );
   });
 
-  upload(pages, `${PATH}/sign`, 'runs:write', 'file', async (uploaded) => {
+  upload(pages, `${PATH}/sign`, 'runs:write', async (uploaded) => {
     const { api, params, query, fields } = uploaded;
     const list = listOf(params.list);
     if (!fields.reason?.trim()) throw new Refusal('INVALID_REQUEST', 'Enter why the differences are right.');

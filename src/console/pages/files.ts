@@ -40,7 +40,7 @@ export function filePages(pages: Console): void {
     };
   });
 
-  upload(pages, '/files/:employer_id/:kind', 'runs:write', 'file', async (uploaded) => {
+  upload(pages, '/files/:employer_id/:kind', 'runs:write', async (uploaded) => {
     const { api, file, filename, fields } = uploaded;
     if (/\.(?:nd)?json$/i.test(filename))
       throw new Refusal('INVALID_REQUEST', 'Choose a .csv or .xlsx file. A JSON file needs no file format.');
@@ -58,10 +58,10 @@ export function filePages(pages: Console): void {
     return problem ?? confirmed(of);
   });
 
-  upload(pages, '/files/:employer_id/deductions/check', importDeductions.scope, 'file', (uploaded) =>
+  upload(pages, '/files/:employer_id/deductions/check', importDeductions.scope, (uploaded) =>
     sent(uploaded, true),
   );
-  upload(pages, '/files/:employer_id/deductions/import', importDeductions.scope, 'file', (uploaded) =>
+  upload(pages, '/files/:employer_id/deductions/import', importDeductions.scope, (uploaded) =>
     sent(uploaded, false),
   );
 }

@@ -58,8 +58,8 @@ export function payrollFilePages(pages: Console): void {
       rejectedFile(problem, await ofRun(uploaded, 'taken'), uploaded);
     return reported(uploaded, fileOf(uploaded), rejected, isPreview);
   };
-  upload(pages, `${taken}/check`, 'runs:write', 'file', send(true));
-  upload(pages, taken, 'runs:write', 'file', send(false));
+  upload(pages, `${taken}/check`, 'runs:write', send(true));
+  upload(pages, taken, 'runs:write', send(false));
 
   pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
     const report = await reportedAmounts(act);
@@ -78,7 +78,7 @@ export function payrollFilePages(pages: Console): void {
       <div id=${OUTCOME} aria-live="polite"></div>
     `,
   }));
-  upload(pages, '/runs/:run_id/audit', 'runs:read', 'file', async (uploaded) => {
+  upload(pages, '/runs/:run_id/audit', 'runs:read', async (uploaded) => {
     const { api, params, filename } = uploaded;
     const call = api.upload(auditPayrollRun, fileOf(uploaded));
     const { data, problem } = await attempt(call, 422);
