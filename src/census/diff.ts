@@ -35,8 +35,6 @@ export type CensusChanges = {
   organization: string[];
 };
 
-export type Comparison = Awaited<ReturnType<typeof compareCensus>>;
-
 /**
  * Checks a census and compares it with the employer's last upload, as the API and the CLI show it. Stores nothing.
  * `changes` is null if there is nothing to compare with, or the census breaks the contract. Throws

@@ -35,10 +35,6 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   });
 }
 
-export const day = parser('a date, such as 2026-07-01', (text) => (isDay(text) ? text : null));
-
-export const year = parser('a year, such as 2026', (text) => (/^\d{4}$/.test(text) ? text : null));
-
 export const truth = parser('true or false', (text) =>
   text === 'true' || text === 'false' ? text === 'true' : null,
 );

@@ -1,7 +1,7 @@
 /** The base of all commands: what they run with, their help, and the options that several of them share. */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { Command as Base, Option } from 'commander';
+import { Command as Base } from 'commander';
 import { type Clock, dayIn } from '../clock.ts';
 import { isDatabaseSet, readDatabaseUrl, readEnvironment, readTimeZone } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
@@ -189,11 +189,6 @@ export class Command extends Base {
   examples(...lines: string[]): this {
     this.exampleLines = lines;
     return this;
-  }
-
-  /** Adds an option that has one of `values`. */
-  choice(flags: string, description: string, values: readonly string[]): this {
-    return this.addOption(new Option(flags, description).choices(values));
   }
 
   json(): this {

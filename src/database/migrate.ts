@@ -110,9 +110,9 @@ export async function checkSchema(db: Db, environment: BenefitsEnvironment, fold
 }
 
 /** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is not a database of this program. */
-export async function countDue(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<number> {
+export async function countDue(db: Db, environment: BenefitsEnvironment): Promise<number> {
   if (!(await isOurs(db))) throw schemaRefused('it is not a benefits-sidecar database: check the path');
-  const { due } = await compareMigrations(db, folder);
+  const { due } = await compareMigrations(db, FOLDER);
   await assertEnvironment(db, environment);
   return due.length;
 }

@@ -20,7 +20,7 @@ const FILE_MODE = 0o600;
 type KeeperParts = { db: Db; now: Clock; log: Log; auditHeads: AuditHeads; dataKeys: readonly DataKey[] };
 
 /** Creates what signs the head with the first data key, and writes it if it changed since it was written last. */
-export function createHeadKeeper({ db, now, log, auditHeads, dataKeys }: KeeperParts, everyMs = EVERY_MS) {
+export function createHeadKeeper({ db, now, log, auditHeads, dataKeys }: KeeperParts) {
   let last = 0;
   let writing: Promise<void> = Promise.resolve();
 
@@ -49,7 +49,7 @@ export function createHeadKeeper({ db, now, log, auditHeads, dataKeys }: KeeperP
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         await keep();
-        await delay(everyMs, null, { signal }).catch(() => {});
+        await delay(EVERY_MS, null, { signal }).catch(() => {});
       }
     },
   };

@@ -35,8 +35,6 @@ export type StoringParts = {
   cleanup: (() => unknown)[];
 };
 
-export type Storing = Awaited<ReturnType<typeof startStoring>>;
-
 /** Opens and migrates the database, then stores events and, on SQLite, applies them. */
 export async function startStoring(config: Config, { log, clocks, cleanup, ...options }: StoringParts) {
   const { now, sharedNow } = clocks;
