@@ -97,15 +97,14 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
 
   /** Returns an open finding as the caller may see it. The ETag and approvals depend on the full finding. */
   const openFinding = <A extends Question>(
-    { isGeneral, isBlocking }: Check<Db, A>,
+    { isBlocking }: Check<Db, A>,
     full: AcceptableFinding,
-    isHidden: boolean,
+    isSeen: boolean,
   ): OpenFinding => {
     const { finding, ...identity } = full;
     const isAcceptable = !isBlocking && (full.result === 'fail' || full.ids.length > 0);
     if (isAcceptable && full.result === 'fail') failed.push(full);
     if (isAcceptable) hash.update(`${JSON.stringify([identity, finding.text])}\n`);
-    const isSeen = !isLimited || (!isGeneral && !isHidden);
     return { ...(isSeen ? full : unseen(full)), isAcceptable };
   };
 
@@ -117,17 +116,17 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
       const accepted: AcceptedFinding[] = [];
       let count = 0;
       for (const found of findings) {
-        const { isHidden = false } = found;
+        const isSeen = !isLimited || (!check.isGeneral && !found.isHidden);
         const full = fullOf(check, found);
         const acceptance = acceptanceOf(full);
         if (acceptance === null) {
-          ofCheck.push(openFinding(check, full, isHidden));
+          ofCheck.push(openFinding(check, full, isSeen));
           count += found.count ?? 1;
           continue;
         }
         const { recordId, ...made } = acceptance;
         remembered.push({ ...full, recordId });
-        accepted.push({ ...(isLimited && isHidden ? counted(id, [full.finding]) : full.finding), ...made });
+        accepted.push({ ...(isSeen ? full.finding : counted(id, [full.finding])), ...made });
       }
       for (const finding of ofCheck) open.push(finding);
       const isFailed = ofCheck.some(({ result }) => result === 'fail');

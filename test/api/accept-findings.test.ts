@@ -2,6 +2,7 @@
 import { transact } from '../../src/database/transaction.ts';
 import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
+import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { ERASED, eraseReason } from '../../src/security/reasons.ts';
 import { acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
@@ -139,6 +140,19 @@ test('a finding without ids is accepted for its own run only, and until it chang
   t.match(await inRun('next'), { result: 'fail', accepted: [] });
   await deduct(db, 'evt-v', { id: 'ded-v', employee_id: 'emp-1', line_of_coverage: 'vision' }, LATELY);
   t.match(await inRun('r'), { result: 'fail', count: 1, accepted: [REASON] }, 'another line without a code');
+});
+
+test('an accepted finding of no single employer is counted for a limited token', async (t, world) => {
+  const { acceptIn, checkOf, get, db, tokenFor } = world;
+  await transact(db, (trx) => pauseSending(trx, 'status 401', NOW));
+  const check = 'circuit-breaker-paused';
+  t.equal((await acceptIn('r', { ...BODY, accept: [check] })).status, 201);
+  t.match(await checkOf('r', check), { accepted: [{ text: /status 401/, ...REASON }] });
+  const { json } = await get('/r/readiness', { token: await tokenFor([EMPLOYER], 'all') });
+  const [{ accepted_by: _, accepted_at: __, ...accepted }] = json.checks.find(
+    ({ id }: { id: string }) => id === check,
+  ).accepted;
+  t.strictSame(accepted, { check, count: 1, ...REASON });
 });
 
 test('an acceptance loses an erased reason, and is deleted with its run', async (t, world) => {
