@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, integer, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
+import { hasFacts } from '../../ledger/changed-since.ts';
 import { amountOf } from '../../money.ts';
 import { ITEM_KINDS, NOTHING, plus } from '../calculation/items.ts';
 import { amountField } from '../calculation/line.ts';
@@ -34,16 +35,24 @@ export type ItemTotals = Static<typeof ItemTotals>;
 /** Totals of an employer or a filter. They take about a kilobyte each. */
 const TOTALS_KEPT_MAX = 64;
 
-/** Returns a `totalItems` that keeps its results until a fact, payroll data or the day changes. */
+/** Returns a `totalItems` that keeps its results until a fact of the employer, any payroll data or the day changes. */
 export function createItemTotals(db: Db): (of: ItemsOf) => Promise<ItemTotals> {
-  const kept = new Map<string, Promise<ItemTotals>>();
+  /** `position`: the totals have the employer's facts up to it. */
+  const kept = new Map<string, { totals: Promise<ItemTotals>; position: number }>();
   return async (of) => {
     const { employerId, today, filter } = of;
-    const key = JSON.stringify([employerId, today, filter, await readDataState(db)]);
-    const known = kept.get(key);
-    if (known !== undefined) return known;
+    const { position, revision } = await readDataState(db);
+    const key = JSON.stringify([employerId, today, filter, revision]);
+    for (let known = kept.get(key); known !== undefined; known = kept.get(key)) {
+      if (!(await hasFacts(db, employerId, { after: known.position, upTo: position }))) {
+        known.position = position;
+        return known.totals;
+      }
+      // Another request may have replaced them during the check.
+      if (kept.get(key) === known) kept.delete(key);
+    }
     const totals = totalItems(db, of);
-    kept.set(key, totals);
+    kept.set(key, { totals, position });
     for (const oldest of [...kept.keys()].slice(0, -TOTALS_KEPT_MAX)) kept.delete(oldest);
     totals.catch(() => kept.delete(key));
     return totals;

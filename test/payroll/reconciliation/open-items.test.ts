@@ -124,10 +124,12 @@ test('items are listed by employee and pay date, with filters, totals and pages'
   t.strictSame(seen, [ARREARS, REFUND, BROUGHT], 'page by page');
 });
 
-test('totals are kept until an event, a decision or another day, by filter', async (t, db) => {
+test('totals are kept until an event of the employer, a decision or another day, by filter', async (t, db) => {
   const totals = createItemTotals(db);
   const first = await totals(of());
   t.equal(await totals(of()), first);
+  await send(db, election('2026-01-21', { employee_id: 'other' }, 'o'));
+  t.equal(await totals(of()), first, 'the employee has another employer');
   t.match(await totals(of({ kind: 'opening' })), { items: 1 });
   t.not(await totals({ ...of(), today: '2027-01-01' }), first);
   await send(db, election('2026-01-21', { taxability: 'post_tax', member_contribution: '10.00' }));
