@@ -304,9 +304,12 @@ export async function deductionsKnownAt(
 ): Promise<Map<string, Set<string>>> {
   const employeesOf = new Map<string, Set<string>>();
   if (ids.length === 0) return employeesOf;
-  const rows = await deductionsOfEmployer(db, employerId)
+  const rows = await db
+    .selectFrom('roster')
+    .innerJoin('deduction_versions', 'deduction_versions.employee_id', 'roster.employee_id')
     .select(['deduction_id', 'roster.employee_id'])
     .distinct()
+    .where('roster.employer_id', '=', employerId)
     .where(isOneOf(db, 'deduction_id', ids))
     .execute();
   for (const { deduction_id, employee_id } of rows) {
@@ -316,19 +319,23 @@ export async function deductionsKnownAt(
   return employeesOf;
 }
 
+/** Reports whether a deduction has ever named an employee of an employer. With a join, PostgreSQL may read all deductions. */
 export async function hasDeductions(db: Db | Trx, employerId: string): Promise<boolean> {
-  const deduction = await deductionsOfEmployer(db, employerId)
-    .select('deduction_id')
+  const employee = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employer_id', '=', employerId)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('deduction_versions')
+          .select('deduction_versions.employee_id')
+          .whereRef('deduction_versions.employee_id', '=', 'roster.employee_id'),
+      ),
+    )
     .limit(1)
     .executeTakeFirst();
-  return deduction !== undefined;
-}
-
-function deductionsOfEmployer(db: Db | Trx, employerId: string) {
-  return db
-    .selectFrom('roster')
-    .innerJoin('deduction_versions', 'deduction_versions.employee_id', 'roster.employee_id')
-    .where('roster.employer_id', '=', employerId);
+  return employee !== undefined;
 }
 
 /** JSON keeps the two ids separate, whatever characters they contain. */
