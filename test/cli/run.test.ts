@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -166,6 +168,22 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   const accepted = await finalize(run, ...why, '--json');
   t.match(jsonOf(accepted), { state: 'finalized', accept_reason: 'both are right' });
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /The run is finalized/ });
+});
+
+test('finalizing appends the signed head to the file of AUDIT_HEADS', async (t, { run, env, file }) => {
+  const path = file('heads.ndjson', '');
+  const finalizeTo = async (runId: string, date: string, heads: string) => {
+    await run('create', runId, ...optionsOn(date));
+    const { etag } = jsonOf(await run('readiness', runId, '--json'));
+    const to = { ...env, AUDIT_HEADS: `file:${heads}` };
+    return here(t, to, ['run', 'finalize', runId, '--etag', etag, '--json']);
+  };
+  const { audit_head } = jsonOf(await finalizeTo('r1', PAY_DATE, path));
+  t.match(JSON.parse(readFileSync(path, 'utf8')), { audit_head, signature: String });
+  t.match(await finalizeTo('r2', '2026-07-31', join(path, 'no-folder')), {
+    code: 0,
+    stderr: /The run is final, but its head could not be written to AUDIT_HEADS \(ENOTDIR\)\./,
+  });
 });
 
 test('a refusal names only the failed checks that are not accepted', async (t, { run, deduct, db }) => {
