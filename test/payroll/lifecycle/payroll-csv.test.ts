@@ -120,3 +120,24 @@ t.test('what goes out comes back as equal amounts', async () => {
     { numRuns: 300 },
   );
 });
+
+t.test('a line whose amount has no code refuses the file, in any shape', async (t) => {
+  const line = { ...{ line_of_coverage: 'medical', taxability: 'pre_tax' }, employer_payroll_code: 'E' };
+  const rowsOf = (columns: (typeof SHAPES)[number], amounts: { member: string; employer: string }) => {
+    const lines = [
+      { ...line, payroll_code: null, member_amount: amounts.member, employer_amount: amounts.employer },
+    ];
+    const { value } = checkFormat({ columns, id_prefix: null }, PAYROLL_FILE) as { value: FileFormat };
+    return payrollRows(RUN, [[{ employeeId: 'e', lines }]] as never, value, [
+      ...CODES,
+      { ...(CODES[1] as (typeof CODES)[number]), code: 'E' },
+    ]);
+  };
+  const message =
+    "Payroll would load only a part of the run, so no file is written. Lines of medical (pre_tax) without a payroll code of the employee's side: 1.";
+  for (const columns of SHAPES)
+    await t.rejects(rowsOf(columns, { member: '1.00', employer: '0.00' }), { message });
+  const [bySide] = SHAPES as [(typeof SHAPES)[number]];
+  t.strictSame(await rowsOf(bySide, { member: '0.00', employer: '0.00' }), []);
+  await t.rejects(rowsOf(bySide, { member: '0.00', employer: '1.00' }), { message });
+});
