@@ -199,6 +199,34 @@ onEitherEngine('the archive of an employer', async (t) => {
     },
   );
 
+  await t.test('a limited export has accepted findings without their sentences', async (t) => {
+    const stored = await db.selectFrom('accepted_findings').select('employer_id').executeTakeFirstOrThrow();
+    const findingsIn = async (sight: Sight) =>
+      (await rowsIn(filesOf(db, stored.employer_id, sight)))
+        .get('accepted_findings')
+        ?.map(({ check_id, finding }) => [check_id, JSON.parse(String(finding))]);
+    const all = (await findingsIn({})) ?? [];
+    t.ok(all.every(([, { text }]) => typeof text === 'string'));
+    t.strictSame(
+      await findingsIn({ isLimited: true }),
+      all.map(([check_id, { check, employee_id }]) => [
+        check_id,
+        { check, count: 1, ...(employee_id && { employee_id }) },
+      ]),
+    );
+  });
+
+  await t.test('a history with more versions than one page is exported whole', async (t) => {
+    await employ(db, 'long-1', { employer_id: 'long' });
+    const events = Array.from({ length: 2_001 }, (_, index) =>
+      deductionOf(`evt-long-${index}`, { id: 'ded-long', employee_id: 'long-1' }),
+    );
+    await deliver(db, events, LATELY);
+    const [expected, rows] = [await expectedOf(db, 'long'), await rowsIn(filesOf(db, 'long'))];
+    t.strictSame(countsOf(rows), countsOf(expected));
+    t.equal(rows.get('deduction_versions')?.length, events.length);
+  });
+
   await t.test('an export shows one instant, however long its reader takes', async (t) => {
     const before = await expectedOf(db, TWIN);
     const files = filesOf(db, TWIN);
