@@ -172,7 +172,7 @@ export const FREQUENCY_MOVED: RunCheck = {
   text: ({ employee_id, date }) => `${employee_id}: since ${date}`,
   advice:
     'This is the first paycheck of these employees since the change. Check the amounts of this month: the old and the new paychecks may take more or less than a month.',
-  passed: 'No employee changed the pay frequency or the employer since the last run.',
+  passed: 'No employee of the run came from another pay frequency or employer since the last run.',
   fixed: { docs: 'payroll-settings.md#a-change-of-pay-frequency' },
 };
 
