@@ -3,6 +3,7 @@
 import type { ResultOf } from '../api/operation.ts';
 import { proposePaySchedules } from '../api/operations/pay-date-proposal.ts';
 import { listPaySchedules, putPayScheduleOfYear } from '../api/operations/payroll-settings.ts';
+import { DATES_MOVE } from '../formats/pay-date-proposal.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
 import { type Column, printResult, printTable } from './output.ts';
@@ -39,7 +40,7 @@ export function addScheduleCommands(program: Command): void {
           proposed.schedules.flatMap(({ pay_dates }) => pay_dates),
         ),
       );
-      out.note('Dates on weekends moved to Friday. Check holidays before you put the schedule.');
+      out.note(`${DATES_MOVE} Check the dates before you put them.`);
       return null;
     },
   });

@@ -40,6 +40,10 @@ export const LAG_DAYS_MAX = 31;
 /** A leap year, and three days of New Year on which banks are closed. */
 const DAYS_COVERED = 369;
 
+/** How dates move, for a person who checks them. */
+export const DATES_MOVE =
+  'A date on a weekend or a federal bank holiday moves to the business day before it.';
+
 type Dates = Omit<ProposedDate, 'takes'>;
 
 /**

@@ -166,6 +166,9 @@ t.test('a change prints the same and exits the same on the database and at a run
       for (const line of words) ran[place].push(withoutIds(await here(t, variables[place], line.split(' '))));
     });
   for (const [index, line] of words.entries()) t.strictSame(ran.remote[index], ran.local[index], line);
+  const proposed = ran.local[words.findIndex((line) => line.startsWith('schedule propose'))];
+  t.match(proposed, { stdout: /2027-07-02/, stderr: /^A date on a weekend or a federal bank holiday moves/ });
+  t.notMatch(proposed?.stdout, '2027-01-01', 'a holiday moved to the year before');
 });
 
 t.test('pages and JSON are the same, and a limited token counts only at a sidecar', async (t) => {

@@ -2,7 +2,13 @@
 import Type, { type Static } from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
-import { LAG_DAYS_MAX, PROPOSED_TAKES, proposePayDates, STEP_DAYS } from '../../formats/pay-date-proposal.ts';
+import {
+  DATES_MOVE,
+  LAG_DAYS_MAX,
+  PROPOSED_TAKES,
+  proposePayDates,
+  STEP_DAYS,
+} from '../../formats/pay-date-proposal.ts';
 import { operation } from '../operation.ts';
 import { invalid } from '../problem.ts';
 
@@ -68,8 +74,7 @@ export const proposePaySchedules = operation({
   employers: 'none',
   isPure: true,
   summary: 'Propose pay dates',
-  description:
-    'Returns the pay dates of a year, to check and set. A date on a weekend or a federal bank holiday moves to the business day before it.',
+  description: `Returns the pay dates of a year, to check and set. ${DATES_MOVE}`,
   query: Proposal,
   response: {
     200: field.component(

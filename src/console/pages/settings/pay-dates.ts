@@ -2,6 +2,7 @@
 import { isDay } from '../../../contract/instant.ts';
 import type { Problem } from '../../../errors.ts';
 import {
+  DATES_MOVE,
   LAG_DAYS_MAX,
   PROPOSED_TAKES,
   type ProposedDate,
@@ -38,8 +39,6 @@ export const RULE_DEFAULTS = {
   taking: PROPOSED_TAKES[0] as string,
 };
 type Typed = Readonly<Record<string, string>>;
-export const DATES_MOVE =
-  'A date on a weekend or a federal bank holiday moves to the business day before it.';
 
 /** Generates the pay dates from a submitted form, or returns the problems of its fields. */
 export function generatedFrom(

@@ -3,6 +3,7 @@ import { listCensuses } from '../../../api/operations/censuses.ts';
 import { listDeductions } from '../../../api/operations/deductions.ts';
 import { listPayFrequencies } from '../../../api/operations/payroll-settings.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { DATES_MOVE } from '../../../formats/pay-date-proposal.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import {
   choicesOf,
@@ -24,7 +25,7 @@ import { employerChoices } from '../employers.ts';
 import { openFirst, type Payroll, payrollsOf, setupPath, startOf } from '../payrolls.ts';
 import { FREQUENCIES } from '../runs/labels.ts';
 import { spanOf, titleOf } from './overview.ts';
-import { DATES_MOVE, RULE_DEFAULTS, RULE_FIELDS } from './pay-dates.ts';
+import { RULE_DEFAULTS, RULE_FIELDS } from './pay-dates.ts';
 import { type Known, planOf, planShown, readKnown, savePlan } from './setup-plan.ts';
 
 const PATH = setupPath();
