@@ -132,7 +132,7 @@ const CASES: Refused = {
     { lines: [{ employee_id: 'emp-1', amount: '1.00', over: 'yes' }] },
     {},
   ),
-  'taken for a line that does not exist → 422 lines[0]: does not match a line of the run': rows(
+  'taken for a line that does not exist → 422 lines[0].deduction_id: does not match a line of the run': rows(
     'employee_id,deduction_id,amount\nemp-1,none,1.00',
   ),
   'a line of a megabyte → 422 lines[0]: 1 MiB': rows(`employee_id,amount\nemp-1,"${'1'.repeat(1 << 20)}1"`),

@@ -86,7 +86,7 @@ function linesOfRow(
   );
   const [line, ...rivals] = named;
   if (line === undefined && isNothing) return [];
-  if (line === undefined) return { path, rule: 'does not match a line of the run' };
+  if (line === undefined) return noLineProblem(path, fields, lines);
   const isWhole = taken === sumOf(named);
   if (isExport && rivals.length > 0 && (isWhole || isNothing)) {
     return named.map((each) => {
@@ -104,6 +104,20 @@ function linesOfRow(
     return { path: `${path}.amount`, rule };
   }
   return [{ path, line, taken, owed: member - taken }];
+}
+
+/** Returns the problem of a row that names none of the employee's lines. */
+function noLineProblem(path: string, fields: GivenRow['fields'], lines: readonly LineRecord[]): Problem {
+  if (lines.length === 0) return { path: `${path}.employee_id`, rule: 'has no line in the run' };
+  const wrong = NAMING_FIELDS.find(
+    (name) => fields[name] !== undefined && lines.every((line) => line[name] !== fields[name]),
+  );
+  if (wrong === undefined) return { path, rule: 'does not match a line of the run' };
+  const isWithoutCodes = wrong === 'payroll_code' && lines.every(({ payroll_code }) => payroll_code === null);
+  const rule = isWithoutCodes
+    ? 'does not match a line of the run: the lines of the employee were finalized without payroll codes. Name them by line_of_coverage'
+    : 'does not match a line of the run: the lines of the employee have other values';
+  return { path: `${path}.${wrong}`, rule };
 }
 
 /** Returns the codes of a run's lines above 0.00 that a file does not have, with the sum of their lines. */

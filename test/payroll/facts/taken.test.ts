@@ -136,8 +136,12 @@ test('a row identifies its line among the lines of its employee', async (t, db) 
   t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'medical' }), [
     'lines[0]: does not match a line of the run',
   ]);
-  t.strictSame(await of({ payroll_code: 'MED' }), ['lines[0]: does not match a line of the run']);
-  t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: does not match a line of the run']);
+  t.strictSame(await of({ payroll_code: 'MED' }), [
+    'lines[0].payroll_code: does not match a line of the run: the lines of the employee were finalized without payroll codes. Name them by line_of_coverage',
+  ]);
+  t.strictSame(await of({ kind: 'arrears' }), [
+    'lines[0].kind: does not match a line of the run: the lines of the employee have other values',
+  ]);
 });
 
 test('a value that is none of a few is refused with the one that was probably meant', async (t, db) => {
@@ -233,7 +237,7 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
       'lines[2].amount: is required',
       'lines[3].employee_id: is not in the run',
       'lines[4].employee_id: is not in the run. The census has emp-1',
-      'lines[5]: does not match a line of the run',
+      'lines[5].employee_id: has no line in the run',
       'lines[6].kind: must be one of regular, adjustment, arrears',
       'lines[8]: names the same line as an earlier row',
     ],
