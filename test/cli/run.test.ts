@@ -202,6 +202,10 @@ test('a refusal names only the failed checks that are not accepted', async (t, {
   await finalize(run, ...both);
   await taken(db, 'r1', { employee_id: 'emp-2', amount: '1.00' });
   const voided = await run('void', 'r1', '--yes', '--reason', 'again');
+  t.match(
+    voided.stderr,
+    /they no longer count\. If payroll has loaded its file, remove the amounts there\.$/m,
+  );
   t.match(voided.stderr, /Report these deductions taken again for the run that replaces it: 1 \(1 line\)/);
   t.match(await run('finalize', 'r1', '--etag', etag), {
     code: 1,

@@ -124,6 +124,9 @@ export const finalizePayrollRun = operation({
   },
 });
 
+/** What a person does after voiding a run, because no later run returns what payroll took for it. */
+export const AFTER_VOIDING = 'If payroll has loaded its file, remove the amounts there.';
+
 export const voidPayrollRun = operation({
   id: 'voidPayrollRun',
   method: 'POST',

@@ -3,6 +3,7 @@ import type { ResultOf } from '../../api/operation.ts';
 import { acceptFindings } from '../../api/operations/payroll-run-acceptances.ts';
 import { listPayrollRunFindings } from '../../api/operations/payroll-run-findings.ts';
 import {
+  AFTER_VOIDING,
   finalizePayrollRun,
   previewVoidOfPayrollRun,
   voidPayrollRun,
@@ -178,7 +179,7 @@ function effectsOfVoiding(
   { settled_by, decisions, overrides }: ResultOf<typeof previewVoidOfPayrollRun>,
 ): string[] {
   const effects = [
-    `${counted(totals?.lines ?? 0, 'line')}, employees pay ${dollars(totals?.member_amount ?? '0')}: later runs return what payroll took for them.`,
+    `${counted(totals?.lines ?? 0, 'line')}, employees pay ${dollars(totals?.member_amount ?? '0')}: they no longer count. ${AFTER_VOIDING}`,
     `Another ${pay_frequency} run of ${employer_id} can then be finalized for ${pay_date}.`,
   ];
   const reports = taken_reports.map(({ id, lines }) => `${id} (${counted(lines, 'line')})`).join(', ');

@@ -2,6 +2,7 @@
 
 import type { ResultOf } from '../../../api/operation.ts';
 import { getFileFormat } from '../../../api/operations/file-formats.ts';
+import { AFTER_VOIDING } from '../../../api/operations/payroll-run-work.ts';
 import {
   getPayrollRun,
   getPayrollRunOutline,
@@ -244,7 +245,7 @@ function repetition({ may }: Visit, run: Run): Html | null {
   return html`
     <section class="card" aria-labelledby="void">
       <h2 id="void">This run is void</h2>
-      <p>Its amounts no longer count. If payroll has loaded its file, remove the amounts there.</p>
+      <p>Its amounts no longer count. ${AFTER_VOIDING}</p>
       <form class="actions" hx-post="/payrolls/open">
         ${payrollFields(run)}
         <button type="submit">Run this payroll again</button>

@@ -1,5 +1,5 @@
 /** Voids a final run. */
-import { voidPayrollRun } from '../../../api/operations/payroll-run-work.ts';
+import { AFTER_VOIDING, voidPayrollRun } from '../../../api/operations/payroll-run-work.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts } from '../../elements/facts.ts';
 import { filledForm, reasonSpec } from '../../elements/fields.ts';
@@ -64,7 +64,7 @@ function voidForm(runId: string, typed: Query, problem?: ProblemDetails): Html {
   return html`
     <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
       ${summary}
-      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. If payroll has loaded its file, remove the amounts there. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
+      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. ${AFTER_VOIDING} Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
       ${fieldOf('reason')}
       <div class="actions">
         <button type="submit" class="danger while-unchanged">Void the run</button>
