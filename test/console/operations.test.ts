@@ -3,15 +3,18 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createPageNotifier, LISTENERS_MAX, LISTENERS_OF_SESSION_MAX } from '../../src/console/live.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { adoptTypes, notify } from '../../src/notifications/store.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
+import { notifyConfig, RUN } from '../notifications/parts.ts';
 import { owe } from '../outbox/parts.ts';
 import { eventually } from '../support/eventually.ts';
 import { onlyReceived } from '../telemetry/still.ts';
-import { assertAccessible, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
+import { assertAccessible, assertGood, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
 /** A quarantined event, a conflict, a pending event and two census requests. */
 async function trouble({ db }: Stage): Promise<void> {
@@ -46,6 +49,25 @@ t.test('the operations page shows readiness, what failed, and where to fix it', 
   await readiness.locator('li', { hasText: 'Events are quarantined' }).getByText('Show all').click();
   await page.waitForURL('**/events?state=quarantined&dismissed=false');
   t.match(await page.locator('#events').textContent(), HOSTILE);
+});
+
+t.test('a failed notification is listed with its reason, and sent again', async (t) => {
+  const { db, opened } = await openConsole(t);
+  await adoptTypes(db, notifyConfig('http://127.0.0.1/hooks'));
+  await transact(db, (trx) => notify(trx, 'run.finalized', RUN, NOW.toISOString()));
+  const failed = {
+    state: 'failed',
+    is_next: 0,
+    reason: 'status 500',
+    finished_at: NOW.toISOString(),
+  } as const;
+  await transact(db, (trx) => trx.updateTable('notifications').set(failed).execute());
+  const page = await opened('/notifications');
+  t.match(await page.locator('tbody').textContent(), /Run finalized.*failed.*status 500.*Send again/s);
+  await assertGood(t, page, 'the notifications');
+  await page.getByRole('button', { name: /^Send again/ }).click();
+  await page.getByText('The notification is queued. It is sent within seconds.').waitFor();
+  t.match(await page.locator('tbody').textContent(), /Run finalized.*pending/s);
 });
 
 t.test('an overloaded sidecar sends a page, and when to ask for it again', async (t) => {
