@@ -141,11 +141,16 @@ t.test('a held census is released where it is listed, and what is typed survives
   const stage = await openConsole(t);
   const id = await bring(stage, 'maple', [employee]);
   await asked(stage, 'maple', 'evt-1', hoursAgo(0));
-  const held = { state: 'held', held_census_id: id, held_for: '[]' } as const;
+  const holds = [{ cause: 'employees-missing', count: 300, employee_ids: ['gone-1', HOSTILE] }];
+  const held = { state: 'held', held_census_id: id, held_for: JSON.stringify(holds) } as const;
   await transact(stage.db, (trx) => trx.updateTable('census_syncs').set(held).execute());
   const page = await stage.opened('/census/maple');
   await page.getByText('Dismiss …').click();
   await page.getByText('Release …').click();
+  await page.getByText('Missing employees (300)').click();
+  await page.getByRole('link', { name: 'gone-1' }).waitFor();
+  await page.getByText('The first 2 are shown.').waitFor();
+  await page.getByText('may treat employees missing from the census as terminated').waitFor();
   await assertGood(t, page, 'the forms to release and to dismiss a sync');
   await page.getByLabel('Reason for the release').fill('all of them left');
   await transact(stage.db, (trx) =>
