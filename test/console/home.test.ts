@@ -59,6 +59,24 @@ t.test('open items and changes not delivered are listed with a payroll', async (
   ]);
 });
 
+t.test('a pay schedule that ends soon is listed, until its last pay date at the payroll', async (t) => {
+  const { opened, db } = await openPayroll(t);
+  const endWith = async (last: string) => {
+    const pay_dates = schedule().pay_dates.filter(({ pay_date }) => pay_date <= last);
+    await setSchedules(db, [schedule({ pay_dates })]);
+  };
+  await endWith('2026-07-31');
+  const page = await opened('/');
+  await page.getByText('1 pay schedule ends within 60 days').click();
+  t.match(await page.locator('#ending li').textContent(), /^acme, biweekly: .* after Jul 31, 2026$/);
+  const add = { name: 'Add the next pay dates' };
+  t.match(await page.getByRole('link', add).getAttribute('href'), /employer_id=acme&.*frequency=biweekly$/);
+  await endWith('2026-07-17');
+  await page.goto('/');
+  await page.getByRole('row', { name: /acme/ }).getByRole('link', add).waitFor();
+  t.equal(await page.locator('#ending').count(), 0);
+});
+
 const GROUPS = ['north', 'south'];
 const SCHEDULES = GROUPS.map((pay_group) => schedule({ pay_group }));
 
