@@ -62,12 +62,13 @@ const OTHER_WORDS: OtherWords = {
     ...['payrateperiod', 'ratedescription', 'regularpayratedescription'],
     ...['compensationperiod', 'compensationtimeperiod', 'paidper', 'salarybasis', 'salaryorhourly'],
     ...['salaryhourly', 'hourlysalary', 'compensationunit', 'wagetype', 'comptype', 'compperiod'],
-    ...['salarytype', 'compensationbasis'],
+    ...['salarytype', 'compensationbasis', 'payper'],
   ],
   effective_start: [
     ...['payeffectivedate', 'rateeffectivedate', 'payrateeffectivedate', 'regularpayeffectivedate'],
     ...['compensationeffectivedate', 'salaryeffectivedate', 'effectivedate'],
     ...['compeffectivedate', 'baserateeffectivedate', 'payrateeffective', 'compeffective', 'salarystartdate'],
+    ...['rateeffective', 'salaryeffective', 'compensationstartdate', 'payratestartdate', 'ratestartdate'],
   ],
   employment_status: [
     ...['employmenttype', 'employeetype', 'workercategory', 'workercategorydescription'],
@@ -86,7 +87,7 @@ const OTHER_WORDS: OtherWords = {
     ...['terminated', 'enddate', 'lastday', 'termdate', 'dateterminated', 'separationdate', 'releasedate'],
     ...['employmentenddate', 'departuredate'],
   ],
-  biological_sex: ['sex', 'gender', 'legalsex', 'birthsex'],
+  biological_sex: ['sex', 'gender', 'legalsex', 'birthsex', 'gendersex', 'sexgender'],
   pay_frequency: [
     ...['frequency', 'payfreq', 'paycycle', 'payschedule', 'payfrequencydescription'],
     ...['payrollfrequency', 'payschedulefrequency', 'payperiodfrequency'],
@@ -142,8 +143,16 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
 
 /** What systems abbreviate in the names of columns. */
 const ABBREVIATIONS: Readonly<Record<string, string>> = {
-  ...{ addr: 'address', cd: 'code', dt: 'date', eff: 'effective', empl: 'employee', freq: 'frequency' },
-  ...{ hrs: 'hours', nbr: 'number', nm: 'name', num: 'number', rt: 'rate', std: 'standard' },
+  ...{
+    addr: 'address',
+    cd: 'code',
+    dt: 'date',
+    eff: 'effective',
+    emp: 'employee',
+    empl: 'employee',
+    freq: 'frequency',
+  },
+  ...{ hrs: 'hours', nbr: 'number', nm: 'name', num: 'number', rt: 'rate', std: 'standard', wk: 'week' },
 };
 
 /** Returns the word of a name with abbreviations, such as `HIRE_DT`, `Empl ID` or `Emp #`. */

@@ -127,6 +127,11 @@ t.test(
         'employee_id,dob,employment_status,pay_rate[0].amount,hours_worked',
         'Employee,Spouse Birth Date,Salary,Salary/Hourly,Date of Birth (Spouse)',
       ],
+      [
+        'Emp ID,Emp Type,Pay Rate,Pay Per,Rate Effective,Hrs/Wk,Gender / Sex (Self-ID)',
+        'employee_id,employment_status,pay_rate[0].amount,pay_rate[0].period,pay_rate[0].effective_start,hours_worked,biological_sex',
+      ],
+      ['Compensation,Compensation start date', 'pay_rate[0].amount,pay_rate[0].effective_start'],
     ];
     for (const [headers, fields, left = ''] of systems) {
       const { format, unread } = await propose(`${headers}\n${headers.replaceAll(/[^,]+/g, 'x')}\n`);
