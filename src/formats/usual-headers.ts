@@ -180,7 +180,7 @@ const [OTHER, QUALIFIED] = [1_000, 2_000];
 
 /** The first ranks of a deduction's amounts per month, and per paycheck. */
 const [MONTHLY, PER_PAY] = [3_000, 4_000];
-const PER = /^(monthly)(?=.)|(?:per)?(month(?:ly)?)$|per(?:pay(?:period|check)?|check|deduction)$/;
+const PER = /(?<!semi|bi)(monthly)(?=.)|(?:per)?(month(?:ly)?)$|per(?:pay(?:period|check)?|check|deduction)$/;
 
 /** `Employee Cost (Monthly)`. In a file with both periods, both contributions are read per month. */
 function contributionOf(word: string, names: readonly string[], words: OtherWords): Usual | null {

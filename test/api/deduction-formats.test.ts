@@ -128,6 +128,13 @@ test('a proposal names the questions that only a person can decide', async (t, r
     valid: true,
     unread: [],
   });
+  for (const headers of [
+    'Employee Number,Plan Type,EE Per Pay,ER Per Pay,Effective Date,Term Date,Pre/Post Tax,Frequency',
+    'EEID,Benefit,Employee Monthly Premium,Employer Monthly Premium,Coverage Start Date,Coverage End Date,Tax Type',
+  ]) {
+    const row = headers.includes('Monthly') ? '1,Medical,1,2,,,Pre' : '1,Medical,1,2,,,Pre,Weekly';
+    t.match(await propose(running, `${headers}\n${row}\n`), { valid: true, unread: [] }, headers);
+  }
   const whole = (...rows: string[]) =>
     ['Deduction ID,Employee ID,Deduction Code,EE Cost,ER Cost,Frequency', ...rows].join('\n');
   const cases: readonly (readonly [file: string, problem: RegExp])[] = [

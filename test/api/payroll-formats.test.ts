@@ -132,6 +132,8 @@ test("payroll's own file is proposed by its headers and the employer's codes", a
   const both = await propose('Emp ID,Deduction Code,Amount,ER Amount', '1,MED,69.23,161.54');
   t.strictSame(fields(both), fields(long), 'an amount next to that of the employer is the employee’s');
   t.equal(both.valid, true);
+  const current = await propose('Emp ID,Ded Code,EE Current,ER Current', '1,MED,69.23,161.54');
+  t.strictSame(fields(current), fields(long));
   const sides = await propose('Emp ID,Ded Code,EE Deduction,ER Deduction', '1,MED,69.23,161.54');
   t.strictSame(fields(sides), fields(long));
   const empty = await propose('Emp ID,Deduction Code,Amount', '1,MED,');
