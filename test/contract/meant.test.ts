@@ -174,6 +174,14 @@ const CHOICES: readonly (readonly [values: readonly string[], table: Table])[] =
     ],
   ],
   [
+    ['healthcare_fsa', 'dependent_care_fsa'],
+    [
+      ['HCFSA', 'healthcare_fsa'],
+      ['Dep. Care FSA', 'dependent_care_fsa'],
+      ['FSA', null],
+    ],
+  ],
+  [
     ['pre_tax', 'post_tax'],
     [
       ['Pre-Tax', 'pre_tax'],
