@@ -4,6 +4,7 @@ import { sentence } from '../../src/console/elements/format.ts';
 import { renderPart } from '../../src/console/html.ts';
 import { ROLES } from '../../src/security/scopes.ts';
 import { census, employee } from '../contract/samples.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { BIWEEKLY, deduct, EMPLOYER, employ, schedule, setSchedules } from '../support/payroll.ts';
 import { cells, click, lines, open, openLines, openPayroll, unfold } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
@@ -46,6 +47,33 @@ t.test('a run that changed since its review is finalized only with the new total
   await page.getByText('All 2 lines match.').waitFor();
   await open(page, '/runs/r/finalize');
   t.match(await page.locator('main').textContent(), 'This run is already finalized');
+});
+
+t.test('verifying shows what differs from the finalized run', async (t) => {
+  const { signedIn, finalized, db } = await openPayroll(t);
+  await finalized('r', '2026-07-17');
+  const alter = (employee_id: string, fields: { lines: string } | { roster_position: number }) =>
+    pastTriggers(db, (trx) =>
+      trx.updateTable('run_employees').set(fields).where('employee_id', '=', employee_id).execute(),
+    );
+  await alter('emp-1', { lines: '[]' });
+  await alter('emp-2', { roster_position: 99 });
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  await page.getByText('Proof').click();
+  await click(page, 'Verify');
+  const [line, membership] = [
+    page.locator('#verification section').first(),
+    page.locator('#verification section').last(),
+  ];
+  await line.waitFor();
+  t.match(await page.locator('#verification').textContent(), '2 differences in 1 line.');
+  t.match(await line.textContent(), /emp-1, regular ded-1/);
+  const values = await line.locator('tbody tr').allTextContents();
+  t.ok(values.includes('Member amountNone$69.23'), values.join());
+  t.notMatch(values.join(), /null|In the run/i);
+  t.match(await membership.locator('tbody tr').allTextContents(), [/^Roster position99\d$/]);
+  await assertGood(t, page, 'a run that differs');
 });
 
 t.test('each failed check is accepted by its own checkbox, with a reason', async (t) => {

@@ -318,15 +318,16 @@ function verified(result: ResultOf<typeof verifyPayrollRun>): Html {
   if (identical) return html`<p>${state('identical')}${` All ${counted(lines, 'line')} match.`}</p>`;
   const compared = differences.map(({ employee_id, line, frozen, computed }) => {
     const [before, now] = [valuesOf(frozen), valuesOf(computed)];
+    const what = line ?? 'membership in the run';
     const shown = (value: unknown) =>
-      sentence(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none'));
+      value == null ? 'None' : sentence(typeof value === 'string' ? value : JSON.stringify(value));
     const differing = [...new Set([...Object.keys(before), ...Object.keys(now)])].filter(
       (name) => shown(before[name]) !== shown(now[name]),
     );
     return html`
       <section>
-        <h4>${named('employee', employee_id)}${`, ${line ?? 'membership in the run'}`}</h4>
-        ${table(differing, { caption: 'Differences', captionHidden: true }, [
+        <h3>${named('employee', employee_id)}${`, ${what}`}</h3>
+        ${table(differing, { caption: `Differences of ${employee_id}, ${what}`, captionHidden: true }, [
           ['Value', (name) => capitalized(plain(name)), 'name'],
           ['Finalized', (name) => shown(before[name])],
           ['Recomputed', (name) => shown(now[name])],
@@ -340,7 +341,7 @@ function verified(result: ResultOf<typeof verifyPayrollRun>): Html {
   `;
 }
 
-/** Returns the values of a line by name, or the membership in the run as one of them. */
+/** Returns the values of a line by name. The membership in the run is the position of the employee's roster row. */
 function valuesOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : { in_the_run: value };
+  return typeof value === 'object' ? { ...value } : { roster_position: value };
 }
