@@ -5,6 +5,7 @@ import { run as runCommand } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, EMPLOYER, employ, setPolicy, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
@@ -168,6 +169,18 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   const accepted = await finalize(run, ...why, '--json');
   t.match(jsonOf(accepted), { state: 'finalized', accept_reason: 'both are right' });
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /The run is finalized/ });
+});
+
+test('verifying an altered run names the difference and fails', async (t, { run, db }) => {
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  await finalize(run);
+  t.match(await run('verify', 'r1'), { code: 0, stdout: /^Identical: 2 lines/ });
+  await pastTriggers(db, (trx) =>
+    trx.updateTable('run_employees').set({ lines: '[]' }).where('employee_id', '=', 'emp-1').execute(),
+  );
+  const stdout =
+    /^emp-1 {2}regular ded-1\n {4}frozen {4}null\n {4}computed {2}\{.*"member_amount":"69\.23".*\nNOT identical: 1 difference in 1 line$/m;
+  t.match(await run('verify', 'r1'), { code: 1, stdout });
 });
 
 test('finalizing appends the signed head to the file of AUDIT_HEADS', async (t, { run, env, file }) => {

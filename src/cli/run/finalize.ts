@@ -168,7 +168,7 @@ function printVerification(out: Output, verified: ResultOf<typeof verifyPayrollR
   }
   const left = difference_count - differences.length;
   if (left > 0) out.print(`… and ${left} more`);
-  out.print(`NOT identical: ${difference_count} of ${counted(lines, 'line')} differ`);
+  out.print(`NOT identical: ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}`);
 }
 
 type Outline = ResultOf<typeof getPayrollRunOutline>;
