@@ -4,6 +4,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
+import { ROW_TYPES } from '../formats/rows.ts';
+import { WORKBOOK_TYPE } from '../formats/workbook/bounds.ts';
 import { BODY_TOO_LARGE, invalid, Refusal } from './problem.ts';
 import type { ReadSlot } from './read-slots.ts';
 
@@ -52,6 +54,13 @@ export function asJsonBody(body: object, bytesMax = BODY_LIMIT_BYTES): unknown {
 export function passStreams(app: FastifyInstance, types: readonly string[]): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser([...types], (_request, payload, done) => done(null, payload));
+}
+
+/** Returns the refusal of a body whose content type the routes of a context do not read. */
+export function wrongContentType(context: FastifyInstance): Refusal {
+  const known = new Set(['application/json', ...Object.values(ROW_TYPES), WORKBOOK_TYPE]);
+  const types = [...known].filter((type) => context.hasContentTypeParser(type));
+  return new Refusal('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${types.join(' or ')}.`);
 }
 
 /** Returns a request's streamed body. Throws an `Refusal` if there is none or it has more than `maxBytes`. */

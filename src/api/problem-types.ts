@@ -78,7 +78,7 @@ export const PROBLEMS = {
     status: 415,
     title: 'Unsupported Media Type',
     cause: 'wrong content type or charset, or a compressed body',
-    fix: 'see the reference; send UTF-8',
+    fix: 'send what `detail` names',
   },
   PRECONDITION_REQUIRED: {
     status: 428,

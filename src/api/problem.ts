@@ -182,10 +182,6 @@ const FRAMEWORK: Readonly<Record<string, readonly [ProblemCode, string]>> = {
     'The body does not have the length that Content-Length states.',
   ],
   FST_ERR_CTP_BODY_TOO_LARGE: ['TOO_LARGE', BODY_TOO_LARGE],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
-    'UNSUPPORTED_MEDIA_TYPE',
-    'See the API reference for the content types of this operation.',
-  ],
   ECONNRESET: ['INVALID_REQUEST', 'The connection was closed before the whole body arrived.'],
   ERR_STREAM_PREMATURE_CLOSE: ['INVALID_REQUEST', 'The connection was closed before the whole body arrived.'],
 };

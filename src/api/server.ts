@@ -15,7 +15,7 @@ import { noteRequest } from '../telemetry/counts.ts';
 import { note } from '../telemetry/metric.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
-import { BODY_LIMIT_BYTES, readJsonBodies } from './bodies.ts';
+import { BODY_LIMIT_BYTES, readJsonBodies, wrongContentType } from './bodies.ts';
 import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
@@ -124,7 +124,8 @@ export function createApi(parts: ApiParts): Api {
   });
   readJsonBodies(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const refusal = refusalOf(error);
+    const isWrongType = error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
+    const refusal = isWrongType ? wrongContentType(request.server) : refusalOf(error);
     logRefusal(parts, error, refusal, request);
     return sendRefusal(reply, refusal);
   });
