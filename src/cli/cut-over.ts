@@ -55,7 +55,7 @@ function printComparison(
 ) {
   printRepairs(out, repairs);
   if (shown.length > 0) printTable(out, COLUMNS, shown);
-  out.print(`${counted(same, 'entry', 'entries')} agree; ${counted(differences, 'difference')}`);
+  out.print(`${counted(same, 'entry agrees', 'entries agree')}; ${counted(differences, 'difference')}`);
   if (signed_off > 0) out.print(`${counted(signed_off, 'difference')} signed off before`);
   if (missing_ids > 0) out.print(`${counted(missing_ids, 'deduction')} without an ID of the service`);
   if (unknown_employees > 0)

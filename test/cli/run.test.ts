@@ -171,6 +171,21 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /The run is finalized/ });
 });
 
+test('comparing a list prints what differs, and fails unless everything agrees', async (t, { cli, file }) => {
+  const compare = (rows: string) =>
+    cli(
+      'cut-over',
+      'compare',
+      'people',
+      file('people.csv', `employee_id\n${rows}\n`),
+      '--employer',
+      EMPLOYER,
+    );
+  t.match(await compare('emp-1\nemp-2'), { code: 0, stdout: '2 entries agree; 0 differences\n' });
+  const stdout = /^only here +emp-2 [\s\S]*^only in file +emp-9 [\s\S]*^1 entry agrees; 2 differences$/m;
+  t.match(await compare('emp-1\nemp-9'), { code: 1, stdout, stderr: /^ETag: \S+$/m });
+});
+
 test('verifying an altered run names the difference and fails', async (t, { run, db }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   await finalize(run);
