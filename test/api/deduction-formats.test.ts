@@ -189,6 +189,20 @@ test('a file that does not match its format is refused, and nothing is imported'
   t.strictSame(await running.db.selectFrom('inbox').selectAll().execute(), []);
 });
 
+test('a file with a row that cannot be read is not converted', async (t, running) => {
+  await confirm(running);
+  const files = [
+    [list('d-1,1001,MED,1.00,', 'd-2,1002,DEN,1.00,,more'), /^deductions\[1\].*\(line 3\)$/],
+    [list('d-1,1001,MED,1.00,', '1.23E+07,1001,MED,1.00,'), /^deductions\[1\]\.id: .*\(line 3\)$/],
+    [list('d-1,1001,"MED,1.00,'), /^body: is not valid CSV at line 2 .*QUOTE_NOT_CLOSED/],
+  ] as const;
+  for (const [file, problem] of files) {
+    const { status, json } = await post(running, `${FORMAT}/convert`, file);
+    t.equal(status, 422);
+    t.match(json.errors.map(describe), [problem]);
+  }
+});
+
 test('a strict file is imported whatever the format, and converted as it', async (t, running) => {
   await confirm(running);
   const converted = await post(running, `${FORMAT}/convert`, list(...ROWS));
