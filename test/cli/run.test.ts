@@ -122,6 +122,22 @@ test('a line names the open item that it takes', async (t, { db, env, file, run 
   );
 });
 
+test('open items are previewed, decided, listed and added up', async (t, { cli, file }) => {
+  const head = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
+  const opening = file('opening.csv', `${head}\no1,emp-1,medical,pre_tax,5.00,0.00,2026-01-02\n`);
+  await cli(`items open ${opening} --employer ${EMPLOYER}`);
+  const shown = async (command: string) => (await cli(`items ${command} --employer ${EMPLOYER}`)).stdout;
+  t.match(await shown('list'), /^emp-1 +opening .* \$5\.00 +\$0\.00 +open +- +opening:o1/m);
+  const decide = 'decide --employee emp-1 --reason x --action take';
+  // The pay dates of the stage end in 2026, and the command has the real clock.
+  t.match(await shown(`${decide} --preview`), /^emp-1 +(none|2026-\d\d-\d\d) +\$/m);
+  t.equal(await shown('decisions'), '', 'nothing was recorded');
+  t.equal(await shown(decide), 'Recorded 1 decision: take\n');
+  t.match(await shown('list'), / take +x +opening:o1/);
+  t.match(await shown('decisions'), / emp-1 +take +- +- +- +\S+ +x +opening:o1/);
+  t.match(await shown('totals'), /^opening +1 +1 +\$5\.00[\s\S]*^all take +1 +1 +\$5\.00[\s\S]*^total +1/m);
+});
+
 test('a problem of several decisions names its option once', async (t, { cli, file }) => {
   const rows = ['o1', 'o2'].map((id) => `${id},emp-1,medical,pre_tax,5.00,0.00,2026-01-02`);
   const head = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
