@@ -50,6 +50,7 @@ t.test('the claims of a person decide the name, the scopes and the employers', a
   const provider = await startProvider(t);
   const client = clientOf(provider.config);
   t.strictSame(provider.requested, [], 'nothing is requested before the first sign-in');
+  const employers = (count: number) => Array.from({ length: count }, (_, place) => `client-${place + 100}`);
   const base = { sub: 'ann', name: 'Ann Example', groups: ['payroll'], employers: ['acme'] };
   for (const [name, claims, expected] of [
     ['one role', {}, { name: 'Ann Example', employers: ['acme'] }],
@@ -61,6 +62,8 @@ t.test('the claims of a person decide the name, the scopes and the employers', a
     ['no role', { groups: ['other', 7, null, ['payroll']] }, { cause: 'no-role' }],
     ['no groups', { groups: undefined }, { cause: 'no-role' }],
     ['no employer', { employers: [] }, { cause: 'no-employer' }],
+    ['too many employers', { employers: employers(101) }, { cause: 'too-many-employers' }],
+    ['as many employers as a token', { employers: employers(100) }, { employers: employers(100) }],
     ['a subject with control characters', { sub: 'an\u0001n' }, { cause: 'invalid', code: 'BAD_SUBJECT' }],
   ] as [string, Record<string, unknown>, Record<string, unknown>][]) {
     provider.account = { ...base, ...claims } as Account;
