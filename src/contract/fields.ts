@@ -44,12 +44,7 @@ export function oneOfDescribed<const Values extends readonly string[]>(values: V
 
 /** Returns a schema that also accepts null, which means absent. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
-  const {
-    type,
-    enum: values,
-    anyOf,
-  } = schema as TSchema as { type: string; enum?: unknown[]; anyOf?: object[] };
-  if (anyOf !== undefined) return Type.Unsafe({ ...schema, anyOf: [...anyOf, { type: 'null' }] });
+  const { type, enum: values } = schema as TSchema as { type: string; enum?: unknown[] };
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(values && { enum: [...values, null] }) });
 }
 
