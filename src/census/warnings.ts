@@ -1,6 +1,6 @@
 /** Warns about values of a census that the contract allows, and that are probably mistakes. A warning never contains a value. */
 import { PROBLEMS_MAX } from '../contract/check.ts';
-import type { Employee, PayRate } from '../contract/employee.ts';
+import { type Employee, FIRST_HIRE, type PayRate } from '../contract/employee.ts';
 import { meantZip } from '../contract/meant.ts';
 import { isZipOf } from '../contract/zip-prefixes.ts';
 import type { Problem } from '../errors.ts';
@@ -11,7 +11,6 @@ import { employeePath } from './reading.ts';
 
 /** Spreadsheets write it for an empty date. */
 const NO_BIRTH = '1900-01-01';
-const FIRST_HIRE = '1940-01-01';
 const AHEAD_YEARS = 2;
 const WEEK_HOURS = 168;
 /** Two weeks of 35 hours. */

@@ -1,6 +1,7 @@
 /** The bodies of employment changes: their schemas, their check, and their bytes. Pure. */
 import type { TObject } from 'typebox';
-import { type Checker, PROBLEMS_MAX } from '../contract/check.ts';
+import { type Checker, isObject, PROBLEMS_MAX } from '../contract/check.ts';
+import { FIRST_HIRE } from '../contract/employee.ts';
 import {
   CompensationChange,
   compensationChange,
@@ -12,6 +13,7 @@ import {
   termination,
 } from '../contract/employment.ts';
 import { named } from '../contract/fields.ts';
+import { isDay } from '../contract/instant.ts';
 import type { Problem } from '../errors.ts';
 import {
   type ForPayroll,
@@ -57,11 +59,28 @@ type CheckedChange =
 export function checkChange(kind: ChangeKind, value: unknown, limit = PROBLEMS_MAX): CheckedChange {
   const fields = Object.keys(PAYROLL_FIELDS).filter((field) => field in CHANGE_SCHEMAS[kind].properties);
   const { rest: body, forPayroll, problems } = splitPayrollFields(value, fields as PayrollField[]);
+  problems.push(...datesTooEarly(value));
   const checker: Checker<unknown> = CHECKERS[kind];
   const isGood = checker.accepts(body);
   if (isGood && problems.length === 0) return { ok: true, change: { kind, body, ...forPayroll } as Change };
   const broken = isGood ? [] : checker.problems(body, limit, 'hints');
   return { ok: false, problems: [...problems, ...broken].slice(0, limit) };
+}
+
+/**
+ * Returns the problems of dates before anybody who works now was hired. A year that was typed with two digits, which a browser
+ * takes for the year 26, would count for every payroll.
+ */
+function datesTooEarly(value: unknown): Problem[] {
+  if (!isObject(value)) return [];
+  const { hire_date, termination_date, effective_on, pay_rate } = value;
+  const dates = { hire_date, termination_date, effective_on };
+  const started = isObject(pay_rate) ? { 'pay_rate.effective_start': pay_rate.effective_start } : {};
+  return Object.entries({ ...dates, ...started }).flatMap(([path, date]) =>
+    typeof date === 'string' && isDay(date) && date < FIRST_HIRE
+      ? [{ path, rule: `must be ${FIRST_HIRE} or later` }]
+      : [],
+  );
 }
 
 /** Returns the body as it is sent, with sorted fields: equal bodies have equal bytes. */

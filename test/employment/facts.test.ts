@@ -128,6 +128,28 @@ t.test('every kind accepts an effective date, which is checked and not sent', as
   }
 });
 
+t.test('a date before anybody who works now was hired is refused', async (t) => {
+  const refused = (kind: ChangeKind, fields: object) => checkChange(kind, { ...SAMPLES[kind], ...fields });
+  const cases: readonly [ChangeKind, object, string][] = [
+    ['new-hire', { hire_date: '0206-03-02' }, 'hire_date'],
+    ['new-hire', { termination_date: '0001-01-01' }, 'termination_date'],
+    ['termination', { termination_date: '0026-10-10' }, 'termination_date'],
+    ['demographic', { effective_on: '1939-12-31' }, 'effective_on'],
+    [
+      'compensation-change',
+      { pay_rate: { ...payRate, effective_start: '0026-08-03' } },
+      'pay_rate.effective_start',
+    ],
+  ];
+  for (const [kind, fields, path] of cases)
+    t.match(
+      refused(kind, fields),
+      { ok: false, problems: [{ path, rule: 'must be 1940-01-01 or later' }] },
+      path,
+    );
+  t.match(refused('new-hire', { hire_date: '1940-01-01' }), { ok: true });
+});
+
 t.test('at most a given number of problems is reported', async (t) => {
   const all = checkChange('new-hire', {});
   const some = checkChange('new-hire', {}, 3);
