@@ -444,7 +444,12 @@ function isEqual(one: string, other: string): boolean {
 }
 
 /** Returns the state of a deduction on a day, if it is in effect for the employee. */
-export function stateOn(world: World, deduction: string, employee: string, day: string): ModelVersion | null {
+export function stateOn(
+  world: Pick<World, 'versions'>,
+  deduction: string,
+  employee: string,
+  day: string,
+): ModelVersion | null {
   const state = countingOf(world, deduction).findLast((version) => startOf(version) <= day);
   if (state === undefined || state.employee !== employee) return null;
   return state.end === null || state.end >= day ? state : null;
@@ -741,7 +746,7 @@ export function isPartial(world: World, check: Check, version: ModelVersion): bo
   return !covered.slice(0, place).includes(true) || !covered.slice(place + 1).includes(true);
 }
 
-export function deductionsOf(world: World): string[] {
+export function deductionsOf(world: Pick<World, 'versions'>): string[] {
   return [...new Set(world.versions.map(({ deduction }) => deduction))];
 }
 

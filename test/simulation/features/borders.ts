@@ -9,6 +9,10 @@ const REFUSED = [404, 409];
 /** A crash, a full disk, or a token that was replaced in the meantime. */
 const UNDECIDED = [401, 429, 503];
 
+/** Selects the deductions that have named only an employee. */
+const ONLY_OF = `select deduction_id as id from deduction_versions group by deduction_id
+  having min(employee_id) = ? and max(employee_id) = min(employee_id)`;
+
 export const BORDERS: Feature = {
   plan(simulation) {
     const { world, days } = simulation;
@@ -25,7 +29,7 @@ export const BORDERS: Feature = {
           `select 'fact ' || position as what from roster_facts where employee_id = ? and employer_id <> ?
            union all select 'record ' || record_id from audit_records where employee_id = ? and employer_id <> ?
            union all select 'assignment ' || position from deduction_assignments
-             where employer_id <> ? and deduction_id in (select deduction_id from deduction_versions where employee_id = ?)`,
+             where employer_id <> ? and deduction_id in (${ONLY_OF})`,
           ...[employee_id, id, employee_id, id, id, employee_id],
         );
         return rows.map(({ what }) => `${what} names ${employee_id} of ${id} at another employer`);
@@ -54,10 +58,7 @@ async function trespass(simulation: Simulation, index: number): Promise<void> {
   const { organization, employees } = world.census(employer.id, time.now());
   const census = { organization, employees: [...employees, employee] };
   const hire = { ...employee, employer_id: employer.id, hire_date: dayOf(time.now()) };
-  const [deduction] = machine.query<{ id: string }>(
-    'select deduction_id as id from deduction_versions where employee_id = ? limit 1',
-    employee_id,
-  );
+  const [deduction] = machine.query<{ id: string }>(`${ONLY_OF} limit 1`, employee_id);
   const assignment = { employer_id: employer.id, reason: 'ours' };
   const requests = [
     ['POST', '/v1/employee-changes/new-hire', hire],

@@ -1,5 +1,7 @@
-/** Elections: deduction events with later versions, ties, moved starts, ends, bad bodies and bodies that differ. */
+/** Elections: deduction events with later versions, other employees, ties, moved starts, ends, bad bodies and bodies that differ. */
 import { pick, type Random } from '../../../src/simulator/random.ts';
+import { deductionsOf, type ModelVersion, stateOn } from '../../payroll/compute/model.ts';
+import { RECORDS } from '../../payroll/compute/model-records.ts';
 import type { Simulation } from '../simulation.ts';
 import { DAY_MS } from '../time.ts';
 import { dayOf, daysAfter } from '../world.ts';
@@ -12,10 +14,13 @@ type Election = Record<string, string>;
 /** The elections by deduction id, with the time of their latest event. */
 type Elections = Map<string, { election: Election; createdAt: string }>;
 
+const electionsIn = new WeakMap<Simulation, Elections>();
+
 export const EVENTS: Feature = {
   plan(simulation) {
     const { time, world, days } = simulation;
     const elections: Elections = new Map();
+    electionsIn.set(simulation, elections);
     for (const { person } of world.everyone()) enroll(simulation, elections, person.employee.employee_id);
     const draw = simulation.random('elections');
     const changes = Math.ceil(days * world.everyone().length * 0.2);
@@ -37,9 +42,11 @@ export const EVENTS: Feature = {
     'every event has ended': "select event_id from inbox where state = 'pending'",
     'every event is acknowledged': ({ provider }) =>
       [...provider.unacknowledged].map((id) => `${id} was never acknowledged`),
+    'deductions that name another employee are listed for the employee of each date': listedWrongly,
   },
   situations: {
     tie: "deduction_versions where ordered_by = 'tie'",
+    'deduction of another employee': 'deduction_versions where moved = 1',
     'late event': 'deduction_versions where late = 1',
     'event without a time': "deduction_versions where ordered_by = 'receipt'",
     quarantine: "inbox where state = 'quarantined'",
@@ -78,7 +85,7 @@ function enroll(simulation: Simulation, elections: Elections, employeeId: string
 }
 
 function change(simulation: Simulation, elections: Elections, draw: Random, index: string): void {
-  const { time, provider } = simulation;
+  const { time, provider, world } = simulation;
   const known = [...elections.values()];
   const latest = known.at(-1);
   const before = index.endsWith('again') ? latest : known[Math.floor(draw() * known.length)];
@@ -86,6 +93,7 @@ function change(simulation: Simulation, elections: Elections, draw: Random, inde
   if (before === undefined) return;
   const { election } = before;
   const today = dayOf(time.now());
+  const employees = world.everyone().map(({ person }) => person.employee.employee_id);
   const kind = draw();
   const now = new Date(time.now()).toISOString();
   if (kind < 0.05) send(simulation, { id, type: 'employee.unheard-of', data: { a: 1 } });
@@ -103,14 +111,33 @@ function change(simulation: Simulation, elections: Elections, draw: Random, inde
     send(simulation, { id, data: stranger, createdAt: now });
   } else {
     elections.delete(election.id as string);
-    const changed: Election = { ...election, ...changesOf(draw, today, election) };
+    const changed: Election = { ...election, ...changesOf(draw, today, election, employees) };
     const createdAt = kind < 0.3 ? before.createdAt : kind < 0.35 ? null : now;
     elections.set(changed.id as string, { election: changed, createdAt: createdAt ?? before.createdAt });
     send(simulation, { id, data: changed, createdAt });
   }
 }
 
-function changesOf(draw: Random, today: string, { effective_start: start }: Election): Election {
+/** Sends that a deduction of one of an employer's employees is another employee's, perhaps of another employer. */
+export function nameAnother(simulation: Simulation, employerId: string, draw: Random): void {
+  const { time, world } = simulation;
+  const elections = electionsIn.get(simulation)!;
+  const own = [...elections].filter(([, { election }]) => election.employee_id!.startsWith(employerId));
+  const [id, before] = own[Math.floor(draw() * own.length)] ?? [];
+  if (id === undefined) return;
+  const { employee_id } = pick(draw, world.everyone()).person.employee;
+  const election = { ...before!.election, employee_id };
+  const createdAt = new Date(time.now()).toISOString();
+  elections.set(id, { election, createdAt });
+  send(simulation, { id: `msg-moved-${id}-${time.now()}`, data: election, createdAt });
+}
+
+function changesOf(
+  draw: Random,
+  today: string,
+  { effective_start: start }: Election,
+  employees: readonly string[],
+): Election {
   const day = (days: number): string => `${daysAfter(today, Math.floor(days))}T05:31:56Z`;
   return pick(draw, [
     { member_contribution: pick(draw, ['60', '61.50', '0.01', '75.00']) },
@@ -122,7 +149,32 @@ function changesOf(draw: Random, today: string, { effective_start: start }: Elec
     { effective_start: `${daysAfter((start ?? today).slice(0, 10), 31)}T00:00:00Z` },
     { line_of_coverage: pick(draw, LINES) },
     { employer_contribution: pick(draw, ['1', '2.50']) },
+    { employee_id: pick(draw, employees) },
+    { employee_id: pick(draw, employees), effective_start: day(draw() * 60 - 30) },
   ]);
+}
+
+/** The employees whom a moved deduction ever named, on the first days of its moves and on the days before. */
+const AROUND_MOVES = `
+  select distinct named.employee_id as employee, date(moved.starts_on, days) as day
+  from deduction_versions as moved join deduction_versions as named using (deduction_id),
+    (select '-1 days' as days union all select '0 days')
+  where moved.moved = 1`;
+
+/** Returns the lists of an employee's deductions on a day that differ from the payroll model. */
+async function listedWrongly({ machine }: Simulation): Promise<string[]> {
+  const world = { versions: machine.query<ModelVersion>(RECORDS.versions) };
+  const wrong: string[] = [];
+  for (const { employee, day } of machine.query<{ employee: string; day: string }>(AROUND_MOVES)) {
+    const url = `/v1/deductions?employee_id=${employee}&on=${day}&limit=100`;
+    const response = await machine.call('GET', url);
+    const { data } = response!.body as { data: { id: string }[] };
+    const listed = data.map(({ id }) => id).sort();
+    const should = deductionsOf(world).filter((id) => stateOn(world, id, employee, day) !== null);
+    if (`${listed}` !== `${should.sort()}`)
+      wrong.push(`${employee} on ${day}: ${listed} instead of ${should}`);
+  }
+  return wrong;
 }
 
 export function sendSync(simulation: Simulation, kind: 'request' | 'complete', employerId: string): void {

@@ -25,7 +25,7 @@ export const MOVES: Feature = {
       where state <> 'open' and json_array_length(lines) > 0 and not exists (
         select 1 from roster_facts where roster_facts.employee_id = run_employees.employee_id
           and roster_facts.employer_id = payroll_runs.employer_id and position <= basis ->> '$.position')`,
-    'two employers that know the same take a version of a deduction once': `
+    'paychecks that know the same take a version of a deduction once': `
       with taken as (
         select run_id, employer_id, basis ->> '$.run.pay_date' as pay_date, basis ->> '$.position' as position, employee_id,
           line.value ->> 'deduction_id' as deduction_id, line.value ->> 'version' as version
@@ -34,9 +34,9 @@ export const MOVES: Feature = {
           and line.value ->> 'member_amount' <> '0.00' and line.value -> 'shares' is null
           and line.value ->> 'flags' not like '%overridden%')
       select one.run_id, other.run_id as other, deduction_id from taken as one
-        join taken as other using (employee_id, deduction_id, version, pay_date)
-      where one.employer_id < other.employer_id and not exists (${[
-        'roster_facts as fact where fact.employee_id = one.employee_id',
+        join taken as other using (deduction_id, version, pay_date)
+      where (one.employer_id < other.employer_id or one.employee_id < other.employee_id) and not exists (${[
+        'roster_facts as fact where fact.employee_id in (one.employee_id, other.employee_id)',
         'deduction_versions as fact where fact.deduction_id = one.deduction_id',
         'deduction_assignments as fact where fact.deduction_id = one.deduction_id',
       ]

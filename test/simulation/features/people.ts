@@ -96,10 +96,11 @@ export function peopleOf(simulation: Simulation, employerId: string) {
       if (token === undefined) return machine.call(method, url, body, headers);
       const authorization = `Bearer ${token.token}`;
       const response = await machine.call(method, url, body, { ...headers, authorization });
-      // An employee who moved here keeps an id with the name of the other employer.
+      if (response === null) return null;
+      // What moved here keeps an id with the name of the other employer.
       const text = foreignIdsOf(simulation, employerId).reduce(
         (shown, id) => shown.replaceAll(id, ''),
-        JSON.stringify(response?.body ?? null),
+        JSON.stringify(response.body),
       );
       const seen = [...others, 'stranger-'].find((id) => text.includes(id));
       if (seen !== undefined) breach(`a token of ${employerId} saw ${seen} in ${method} ${url}: ${text}`);
@@ -108,11 +109,17 @@ export function peopleOf(simulation: Simulation, employerId: string) {
   return { specialist: as('specialist'), manager: as('manager'), owner: as('owner') };
 }
 
-/** Returns the ids of an employer's employees that another employer gave them. */
-function foreignIdsOf({ world }: Simulation, employerId: string): string[] {
+/** Returns the ids of an employer's employees, and of their deductions, that were another employer's. */
+function foreignIdsOf({ world, machine }: Simulation, employerId: string): string[] {
   const { people } = world.of(employerId);
   const ids = people.map(({ employee }) => employee.employee_id);
-  return ids.filter((id) => !id.startsWith(employerId));
+  const deductions = machine.query<{ id: string }>(
+    `select distinct deduction_id as id from deduction_versions where employee_id in (select value from json_each(?))
+      and deduction_id not like ?`,
+    JSON.stringify(ids),
+    `ded-${employerId}-%`,
+  );
+  return [...deductions.map(({ id }) => id), ...ids.filter((id) => !id.startsWith(employerId))];
 }
 
 /** Gives persons new tokens instead of their old ones. A crash may end it, so it tries again until they have new ones. */
@@ -201,15 +208,18 @@ async function look(simulation: Simulation, employerId: string, draw: () => numb
     simulation.breach(`a token of ${employerId} can tell ${path}${id} from an unknown id`);
 }
 
-/** Employees who were never with an employer. */
-const ELSEWHERE = `where employee_id not like ? and employee_id not in (
+/** Whether an employee was never with an employer. */
+const ELSEWHERE = `employee_id not like ? and employee_id not in (
   select employee_id from roster_facts where employer_id = ?)`;
 
 /** The ids of other employers, and the path that shows one. */
 const OTHERS = [
   ['select run_id as id from payroll_runs where run_id not like ? and employer_id <> ?', '/v1/payroll-runs/'],
-  [`select distinct employee_id as id from roster_facts ${ELSEWHERE}`, '/v1/employees/'],
-  [`select deduction_id as id from deduction_versions ${ELSEWHERE}`, '/v1/deductions/'],
+  [`select distinct employee_id as id from roster_facts where ${ELSEWHERE}`, '/v1/employees/'],
+  [
+    `select deduction_id as id from deduction_versions group by deduction_id having min(${ELSEWHERE})`,
+    '/v1/deductions/',
+  ],
 ] as const;
 
 function contentOf({ body }: Response): string {

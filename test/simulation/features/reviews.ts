@@ -3,6 +3,7 @@ import type { PayDate } from '../../../src/payroll/settings/schedules.ts';
 import type { Simulation } from '../simulation.ts';
 import { DAY_MS, HOUR_MS } from '../time.ts';
 import { dayOf } from '../world.ts';
+import { nameAnother } from './events.ts';
 import type { Feature } from './features.ts';
 import { hasAddress } from './notifications.ts';
 import { peopleOf } from './people.ts';
@@ -30,7 +31,10 @@ const reviewsOf = (simulation: Simulation): Reviews => {
   return known;
 };
 
-/** Selects facts about an employee of a run: always of its employer, paid biweekly, hired before its period, and never terminated or absent. */
+/**
+ * Selects facts about an employee of a run: always of its employer, paid biweekly, hired before its period, and never terminated
+ * or absent. A version of a deduction concerns everyone whom the deduction named until then.
+ */
 const FACTS_OF_RUN = `
   with members as (
     select employee_id from roster_facts group by employee_id
@@ -38,7 +42,9 @@ const FACTS_OF_RUN = `
       and max(absent) = 0 and max(hire_date) <= ? and count(pay_group) = 0
       and count(pay_frequency) = count(*) and min(pay_frequency) = 'biweekly' and max(pay_frequency) = 'biweekly')
   select 'fact ' || position as id from (
-    select position, employee_id from roster_facts union all select position, employee_id from deduction_versions)
+    select position, employee_id from roster_facts
+    union all select fact.position, named.employee_id from deduction_versions as fact
+      join deduction_versions as named on named.deduction_id = fact.deduction_id and named.position <= fact.position)
   where employee_id in (select employee_id from members) and position > ? and position <= ? order by position limit 1`;
 
 export const REVIEWS: Feature = {
@@ -110,6 +116,8 @@ async function read(simulation: Simulation, employerId: string): Promise<void> {
   const from = periodStartOf(simulation, runId);
   const [position, told] = [positionOf(simulation), timesTold(simulation, runId)];
   reads.push({ runId, employerId, from, position, told });
+  const draw = simulation.random('read', runId, simulation.time.now());
+  if (draw() < 0.2) nameAnother(simulation, employerId, draw);
 }
 
 function periodStartOf({ machine }: Simulation, runId: string): string {
