@@ -9,8 +9,9 @@ import { hasAddress } from './notifications.ts';
 import { peopleOf } from './people.ts';
 import { datesOf, mayGo } from './schedules.ts';
 
-/** The longest time for which faults delay the notification about a fact. */
-const UNTIL_TOLD_MS = HOUR_MS;
+/** Faults delay the notification about a fact for less: the disk is full twice for up to 2 hours, and crashes last up to one. */
+const UNTIL_TOLD_MS = 8 * HOUR_MS;
+const UNTIL_TOLD_AT_REST_MS = HOUR_MS;
 const REVIEWED = '-reviewed';
 const OUTDATED = "notifications where type = 'run.outdated'";
 
@@ -59,7 +60,7 @@ export const REVIEWS: Feature = {
     }
   },
   atRest(simulation) {
-    simulation.time.after(UNTIL_TOLD_MS, 'position', () => notePosition(simulation));
+    simulation.time.after(UNTIL_TOLD_AT_REST_MS, 'position', () => notePosition(simulation));
   },
   invariants: {
     'a reviewed run is told as outdated by a fact about one of its employees': untold,
@@ -116,6 +117,8 @@ async function read(simulation: Simulation, employerId: string): Promise<void> {
   const from = periodStartOf(simulation, runId);
   const [position, told] = [positionOf(simulation), timesTold(simulation, runId)];
   reads.push({ runId, employerId, from, position, told });
+  // Until a check, another fact may outdate the run, too.
+  simulation.time.after(HOUR_MS, 'position', () => notePosition(simulation));
   const draw = simulation.random('read', runId, simulation.time.now());
   if (draw() < 0.2) nameAnother(simulation, employerId, draw);
 }
@@ -140,9 +143,10 @@ function notePosition(simulation: Simulation): void {
 
 /** Returns the reads that a later fact outdates without a notification since. Any later notification counts. */
 function untold(simulation: Simulation): string[] {
-  const { machine, time } = simulation;
+  const { machine, time, restFrom } = simulation;
   const { reads, positions } = reviewsOf(simulation);
-  const known = positions.findLast(({ at }) => at <= time.now() - UNTIL_TOLD_MS)?.position ?? 0;
+  const untilTold = (at: number) => (at < restFrom ? UNTIL_TOLD_MS : UNTIL_TOLD_AT_REST_MS);
+  const known = positions.findLast(({ at }) => at + untilTold(at) <= time.now())?.position ?? 0;
   notePosition(simulation);
   return reads.flatMap(({ runId, employerId, from, position, told }) => {
     if (timesTold(simulation, runId) > told) return [];
