@@ -39,8 +39,8 @@ export function createMachine(simulation: Simulation) {
   let lastStart = startedAt;
   let isFirstStart = true;
   const instances = new Map<Which, Instance>();
-  /** The responses that callers wait for, with the sidecar that gives each. */
-  const responding = new Map<Promise<unknown>, Instance>();
+  /** The responses that callers wait for, with the sidecar that gives each, and the time of each request. */
+  const responding = new Map<Promise<unknown>, { instance: Instance; since: number }>();
   const choice = seededRandom(seed, 'instance');
   /** Counts the crashes. Work of an earlier generation has no effect. */
   let generation = 0;
@@ -69,7 +69,7 @@ export function createMachine(simulation: Simulation) {
     const mine = generation;
     calls += 1;
     const responded = Promise.race([instance[which].inject(request), ended.promise]);
-    responding.set(responded, instance);
+    responding.set(responded, { instance, since: time.now() });
     try {
       const response = await responded;
       if (response === null || mine !== generation) return null;
@@ -166,6 +166,8 @@ export function createMachine(simulation: Simulation) {
     isUp: (): boolean => instances.has('first'),
     isIdle: (): boolean => crash === null && starting === 0 && calls === 0,
     hasCrashed: (): boolean => crash !== null,
+    /** The time of the oldest request without a response. */
+    respondsSince: (): number => Math.min(...[...responding.values()].map(({ since }) => since)),
     /** Reads the database as it is, without the code of the sidecar. */
     query: ((sql, ...parameters) => {
       reader ??= openUnwatched(machine.path, { readonly: true });
@@ -181,7 +183,7 @@ export function createMachine(simulation: Simulation) {
       instances.delete(which);
       // A listener closes after its last response; a request without a socket does not keep it open.
       await Promise.allSettled(
-        [...responding].filter(([, of]) => of === instance).map(([response]) => response),
+        [...responding].filter(([, of]) => of.instance === instance).map(([response]) => response),
       );
       if (mine !== generation) return;
       await instance?.stop();

@@ -20,6 +20,8 @@ import { createWorld } from './world.ts';
 
 /** Everything must be done so long after the last fault. */
 const REST_MS = 2 * HOUR_MS;
+/** Longer than any limit of a request. */
+const RESPONDS_WITHIN_MS = 10 * MINUTE_MS;
 /** Two steps are no longer than a claim's lease, so that a heartbeat is late and never missing. */
 const CLAIMED_STEP_MS = 15_000;
 /** Work that waits longer than this waits for the end of a fault, and time moves in larger steps. */
@@ -142,6 +144,8 @@ export async function simulate(options: Options): Promise<Result> {
         hasCommitted = false;
         checkStep(simulation);
       }
+      if (time.now() - machine.respondsSince() > RESPONDS_WITHIN_MS)
+        breach(`a request had no response within ${RESPONDS_WITHIN_MS / MINUTE_MS} minutes`);
       if (broken === null && time.now() - checkedAt > DAY_MS && isQuiet(simulation)) {
         checkedAt = time.now();
         await checked(checkWhole);

@@ -104,12 +104,17 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
     hold(held: boolean): void {
       isHeld = held;
     },
-    /** Removes the timers of processes that ended. */
+    /**
+     * Removes the timers of processes that ended. A pause ends at once: its work meets errors, and what waits for the work in
+     * a queue of this process goes on.
+     */
     clearTimers(): void {
-      for (const { id, immediate } of timers()) {
-        if (immediate === true) clock.clearImmediate(id as never);
-        else clock.clearTimeout(id as never);
+      for (const timer of timers()) {
+        if (timer.immediate === true || timer.delay < PAUSE_MS) timer.callAt = clock.now;
+        else clock.clearTimeout(timer.id as never);
       }
+      // Orders the timers again, and fires those that are due.
+      clock.jump(0);
     },
     /**
      * Runs the next thing that is due, or else moves to the next one, at the latest to `until`. While `mayJump` returns a
