@@ -195,7 +195,8 @@ export type Started<To> = { address: string; receive(message: To): void; stop():
 /** Runs a worker until the main thread stops it. Messages that arrive during the start are handled after it. */
 export function runWorker<To, From>(start: (main: MainThread<From>) => Promise<Started<To>>): void {
   const port = parentPort as MessagePort;
-  const send = (message: From | FromWorker): void => port.postMessage(message);
+  const send = (message: From | FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []): void =>
+    port.postMessage(message, transfer);
   const failed = (error: unknown): void => send({ type: 'failed', error: postedError(error) });
   const starting = start({ send, failed });
   port.on('message', async (message: To | ToWorker) => {
