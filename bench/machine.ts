@@ -45,8 +45,8 @@ export async function reportMachine(report: Report, postgres: PostgresServer): P
 }
 
 /**
- * Lets Linux divide the CPU among threads until this process ends, as among the services of a machine, if it runs as root.
- * Among sessions, each process of PostgreSQL, which makes itself a session, gets as much as this process with all sidecars.
+ * As root, makes Linux divide the CPU among threads until this process ends, as it does among the services of a machine. If it
+ * divides the CPU among sessions, each process of PostgreSQL is one, and gets as much as this process with all sidecars.
  */
 export function shareCpuAmongThreads(): void {
   if (!isSharedBySession() || process.getuid?.() !== 0) return;

@@ -23,7 +23,7 @@ export type Address = Static<typeof Address>;
 export const PAY_FREQUENCIES = ['weekly', 'biweekly', 'semimonthly', 'monthly'] as const;
 export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
 
-/** Nobody who works now was hired before it. */
+/** Earlier dates of an employment are mistakes. */
 export const FIRST_HIRE = '1940-01-01';
 
 /** Digits before the decimal point: more than any pay, and few enough for exact sums in any decimal type. */

@@ -68,8 +68,8 @@ export function checkChange(kind: ChangeKind, value: unknown, limit = PROBLEMS_M
 }
 
 /**
- * Returns the problems of dates before anybody who works now was hired. A year that was typed with two digits, which a browser
- * takes for the year 26, would count for every payroll.
+ * Returns the problems of dates before the first plausible hire. A browser takes a year typed as 26 for the year 0026, which would
+ * count for every payroll.
  */
 function datesTooEarly(value: unknown): Problem[] {
   if (!isObject(value)) return [];

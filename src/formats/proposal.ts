@@ -228,9 +228,9 @@ function fieldsOf(
   const ranks = new Map(header.map((name) => [name, rankOf(name)]));
   const ranked = header.toSorted((a, b) => (ranks.get(a) as number) - (ranks.get(b) as number));
   give((name, names) => usualMatch(name, names, kind.words)?.name ?? null, ranked);
-  const found = new Set(fields.values());
+  const proposed = new Set(fields.values());
   for (const [name, field] of fields) {
-    if (earlierField(name) === undefined) fields.set(name, kind.fieldNextTo?.(field, found) ?? field);
+    if (earlierField(name) === undefined) fields.set(name, kind.fieldNextTo?.(field, proposed) ?? field);
   }
   return fields;
 }

@@ -298,8 +298,8 @@ function planOf({ record, broken: inHeader }: WorkbookRow, reading: Reading, rep
         find.foundTotal(header.names[index] ?? '', cells[index] as string);
         return leftOut('total');
       }
-      const other = otherRow(cells);
-      if (other !== null) return leftOut(other);
+      const reason = otherRow(cells);
+      if (reason !== null) return leftOut(reason);
       const broken = brokenRow(cells, header, TOTAL_RULE) ?? brokenCell(row, columns);
       if (broken === null && columns.some((column) => isOutside(column, cells))) return leftOut('outside');
       repairs.rows += 1;

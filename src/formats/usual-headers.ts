@@ -143,16 +143,9 @@ export function usualMatch(name: string, names: readonly string[], words: OtherW
 
 /** What systems abbreviate in the names of columns. */
 const ABBREVIATIONS: Readonly<Record<string, string>> = {
-  ...{
-    addr: 'address',
-    cd: 'code',
-    dt: 'date',
-    eff: 'effective',
-    emp: 'employee',
-    empl: 'employee',
-    freq: 'frequency',
-  },
-  ...{ hrs: 'hours', nbr: 'number', nm: 'name', num: 'number', rt: 'rate', std: 'standard', wk: 'week' },
+  ...{ addr: 'address', cd: 'code', dt: 'date', eff: 'effective', emp: 'employee', empl: 'employee' },
+  ...{ freq: 'frequency', hrs: 'hours', nbr: 'number', nm: 'name', num: 'number' },
+  ...{ rt: 'rate', std: 'standard', wk: 'week' },
 };
 
 /** Returns the word of a name with abbreviations, such as `HIRE_DT`, `Empl ID` or `Emp #`. */

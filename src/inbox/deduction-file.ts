@@ -33,25 +33,14 @@ export const DEDUCTIONS_FILE: FileKind = {
     ],
     period: ['frequency', 'deductionfrequency', 'freq'],
     taxability: [
-      'taxstatus',
-      'taxtreatment',
-      'pretax',
-      'pretaxposttax',
-      'preposttax',
-      'prepost',
-      'taxtype',
+      ...['taxstatus', 'taxtreatment', 'pretax', 'pretaxposttax', 'preposttax', 'prepost', 'taxtype'],
       'tax',
     ],
     coverage_type: ['coveragelevel', 'tier', 'coveragetier'],
     effective_start: [
       ...['start', 'startdate', 'startson', 'begindate'],
-      ...[
-        'deductionstart',
-        'deductionstartdate',
-        'coveragestart',
-        'coveragestartdate',
-        'coverageeffectivedate',
-      ],
+      ...['deductionstart', 'deductionstartdate', 'coveragestart', 'coveragestartdate'],
+      'coverageeffectivedate',
     ],
     effective_end: [
       ...['end', 'enddate', 'endson', 'deductionend', 'deductionenddate', 'coverageend', 'coverageenddate'],

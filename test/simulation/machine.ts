@@ -166,8 +166,8 @@ export function createMachine(simulation: Simulation) {
     isUp: (): boolean => instances.has('first'),
     isIdle: (): boolean => crash === null && starting === 0 && calls === 0,
     hasCrashed: (): boolean => crash !== null,
-    /** The time of the oldest request without a response. */
-    respondsSince: (): number => Math.min(...[...responding.values()].map(({ since }) => since)),
+    /** The time of the oldest request without a response; infinity if there is none. */
+    waitsSince: (): number => Math.min(...[...responding.values()].map(({ since }) => since)),
     /** Reads the database as it is, without the code of the sidecar. */
     query: ((sql, ...parameters) => {
       reader ??= openUnwatched(machine.path, { readonly: true });

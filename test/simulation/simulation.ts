@@ -144,7 +144,7 @@ export async function simulate(options: Options): Promise<Result> {
         hasCommitted = false;
         checkStep(simulation);
       }
-      if (time.now() - machine.respondsSince() > RESPONDS_WITHIN_MS)
+      if (time.now() - machine.waitsSince() > RESPONDS_WITHIN_MS)
         breach(`a request had no response within ${RESPONDS_WITHIN_MS / MINUTE_MS} minutes`);
       if (broken === null && time.now() - checkedAt > DAY_MS && isQuiet(simulation)) {
         checkedAt = time.now();

@@ -105,8 +105,8 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
       isHeld = held;
     },
     /**
-     * Removes the timers of processes that ended. A pause ends at once: its work meets errors, and what waits for the work in
-     * a queue of this process goes on.
+     * Removes the timers of processes that ended. Pauses end at once, so that interrupted work meets errors and leaves the queues
+     * that all simulated processes share.
      */
     clearTimers(): void {
       for (const timer of timers()) {

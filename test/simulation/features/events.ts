@@ -164,13 +164,14 @@ const AROUND_MOVES = `
 /** Returns the lists of an employee's deductions on a day that differ from the payroll model. */
 async function listedWrongly({ machine }: Simulation): Promise<string[]> {
   const world = { versions: machine.query<ModelVersion>(RECORDS.versions) };
+  const deductions = deductionsOf(world);
   const wrong: string[] = [];
   for (const { employee, day } of machine.query<{ employee: string; day: string }>(AROUND_MOVES)) {
     const url = `/v1/deductions?employee_id=${employee}&on=${day}&limit=100`;
     const response = await machine.call('GET', url);
     const { data } = response!.body as { data: { id: string }[] };
     const listed = data.map(({ id }) => id).sort();
-    const should = deductionsOf(world).filter((id) => stateOn(world, id, employee, day) !== null);
+    const should = deductions.filter((id) => stateOn(world, id, employee, day) !== null);
     if (`${listed}` !== `${should.sort()}`)
       wrong.push(`${employee} on ${day}: ${listed} instead of ${should}`);
   }

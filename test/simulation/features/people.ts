@@ -97,7 +97,7 @@ export function peopleOf(simulation: Simulation, employerId: string) {
       const authorization = `Bearer ${token.token}`;
       const response = await machine.call(method, url, body, { ...headers, authorization });
       if (response === null) return null;
-      // What moved here keeps an id with the name of the other employer.
+      // Employees and deductions that moved here keep ids with the name of the other employer.
       const text = foreignIdsOf(simulation, employerId).reduce(
         (shown, id) => shown.replaceAll(id, ''),
         JSON.stringify(response.body),
